@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.ml.catalogue import Entry
-from app.ml.contract.algorithm import Task
+from app.ml.contract.algorithm import TargetKind
 
-EXAMPLES: Mapping[Task, Mapping[str, Any]] = {
-    Task.CLASSIFICATION: {"dataset": "iris", "target": "species"},
-    Task.REGRESSION: {"dataset": "diabetes", "target": "progression"},
-    Task.CLUSTERING: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm"]},
-    Task.PROJECTION: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm", "sepal_length_cm"]},
-    Task.DENSITY: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm"]},
+EXAMPLES: Mapping[TargetKind | None, Mapping[str, Any]] = {
+    TargetKind.CLASSES: {"dataset": "iris", "target": "species"},
+    TargetKind.NUMBERS: {"dataset": "diabetes", "target": "progression"},
+    None: {"dataset": "iris", "features": ["petal_length_cm", "petal_width_cm", "sepal_length_cm"]},
 }
-"""A bundled table for each task, and the columns to use."""
+"""A bundled table for tasks of each kind of target, and the columns to use."""
 ROWS: Mapping[str, Mapping[str, float]] = {
     "iris": {"sepal_length_cm": 5.9, "sepal_width_cm": 3.0, "petal_length_cm": 4.2, "petal_width_cm": 1.5},
     "diabetes": {
@@ -38,9 +36,10 @@ ADDRESS = "http://127.0.0.1:8000/v1"
 
 def example(entry: Entry) -> Mapping[str, Any]:
     """A request that trains the algorithm with its defaults on a bundled table."""
-    task = next(task for task in EXAMPLES if task in entry.algorithm.tasks)
-    target = {"target": "species"} if task in entry.algorithm.targets else {}
-    return {"name": entry.name, "model": entry.name, **EXAMPLES[task], **target, "algorithm": {"name": entry.name}}
+    of_kind = {task.record.target: task for task in sorted(entry.algorithm.tasks, reverse=True)}
+    kind = next(kind for kind in EXAMPLES if kind in of_kind)
+    target = {"target": "species"} if of_kind[kind] in entry.algorithm.targets else {}
+    return {"name": entry.name, "model": entry.name, **EXAMPLES[kind], **target, "algorithm": {"name": entry.name}}
 
 
 def commands(entry: Entry) -> str:

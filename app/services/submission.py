@@ -137,9 +137,18 @@ class Submission:
 
 
 def _identified(w: Work, request: Request) -> Request:
-    """The request with the id of the dataset that it names: what is stored means the same for ever."""
-    name = getattr(request, "dataset", None)
-    return request.model_copy(update={"dataset": w.datasets.identify(name)}) if isinstance(name, str) else request
+    """The request with the ids of the datasets that it names: what is stored means the same for ever."""
+    relations = getattr(request, "relations", None)
+    changes = _dataset_id(w, request)
+    if relations is not None and (related := _dataset_id(w, relations)):
+        changes["relations"] = relations.model_copy(update=related)
+    return request.model_copy(update=changes) if changes else request
+
+
+def _dataset_id(w: Work, holder: object) -> dict[str, object]:
+    """The field `dataset` as an id, where it holds a name."""
+    name = getattr(holder, "dataset", None)
+    return {"dataset": w.datasets.identify(name)} if isinstance(name, str) else {}
 
 
 def _completed(new: NewJob, understood: _Understood) -> NewJob:

@@ -58,4 +58,6 @@ def test_a_report_has_the_metrics_of_the_clusters_with_intervals(client, done, r
     found = {metric["name"]: metric for metric in report["train"] if metric.get("label") is None}
     for name in ("silhouette", "calinski_harabasz", "davies_bouldin", "inertia"):
         assert found[name]["lower"] < found[name]["value"] < found[name]["upper"]
+    assert (report["stability"]["value"], report["stability"]["name"]) == (1.0, "stability")
+    assert report["stability"]["lower"] < report["stability"]["upper"]
     assert 0.6 < found["silhouette"]["value"] < 0.9

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
 
+OF_MAPS = "take trustworthiness, continuity or stress."
 INSTEAD = "adjusted_rand or adjusted_mutual_information"
 
 
@@ -69,6 +70,15 @@ def test_a_map_is_chosen_by_what_it_keeps(searched, metric, better):
     assert three > one if better == "higher" else three < one
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "metric"), [("pca", {}, "trustworthiness"), ("lda", {"target": "kind"}, "separation")]
+)
+def test_a_projection_without_a_metric_is_ranked_by_one_that_it_has(searched, name, more, metric):
+    result = searched({"name": name}, "n_components", [1, 2], None, **more)
+    assert (result["metric"], result["better"]) == (metric, "higher")
+    assert all(value is not None for value in values(result))
+
+
 def test_clusters_are_chosen_beside_classes(searched):
     result = searched({"name": "kmeans"}, "n_clusters", [2, 3, 9], "adjusted_rand", target="kind")
     assert result["chosen"] == 1
@@ -85,6 +95,9 @@ def test_clusters_are_chosen_beside_classes(searched):
         ("kmeans", "adjusted_rand", "adjusted_rand compares clusters with classes: name their column in target."),
         ("kmeans", "purity", f"purity rises with every further cluster: take {INSTEAD}."),
         ("gaussian", "inertia", "inertia ranks clusterings only."),
+        ("pca", "reconstruction_error", f"reconstruction_error falls with every further component: {OF_MAPS}"),
+        ("pca", "explained_variance", f"explained_variance rises with every further component: {OF_MAPS}"),
+        ("kmeans", "reconstruction_error", "reconstruction_error ranks projections only."),
     ],
 )  # fmt: skip
 def test_a_metric_that_cannot_rank_is_refused(client, dataset, algorithm, metric, detail):

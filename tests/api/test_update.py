@@ -41,6 +41,23 @@ def test_a_batch_makes_a_new_version_with_a_receipt_of_both_datasets(client, don
     assert done("update", body | {"dataset": wider, "ignored_columns": ["c"]})["version"] == 3
 
 
+@pytest.mark.parametrize("role", ["item", "group", "time", "difficulty"])
+def test_a_batch_may_have_the_columns_that_had_a_role_in_the_training(client, done, role):
+    """Such columns are no inputs of the model, though a training without the role would learn from them."""
+    rng = np.random.default_rng(1)
+
+    def upload(rows):
+        x = rng.normal(size=(rows, 2))
+        lines = ["a,role,y", *(f"{a:.6f},{b:.6f},{a + 2:.6f}" for a, b in x)]
+        return client.post("/v1/datasets", content="\n".join(lines)).json()["id"]
+
+    given = {"validation": {role: "role"}} if role in {"group", "time"} else {role: "role"}
+    name = f"learns-with-{role}"
+    done("train", SPEC | {"model": name, "dataset": upload(100)} | given)
+    assert [one["name"] for one in client.get(f"/v1/models/{name}/versions/1").json()["inputs"]] == ["a"]
+    assert done("update", {"model": name, "dataset": upload(30)})["version"] == 2
+
+
 def test_a_model_that_cannot_learn_on_is_refused_with_those_that_can(client, done, tables):
     done("train", {"model": "learns-once", "dataset": tables[0]} | SPEC | {"algorithm": {"name": "ridge"}})
     refused = client.post("/v1/jobs/update", json={"model": "learns-once", "dataset": tables[1]})

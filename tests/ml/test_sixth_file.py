@@ -65,6 +65,97 @@ print(json.dumps({
 }))
 """
 
+TASK = """
+import json
+from fastapi.testclient import TestClient
+import numpy as np, pyarrow as pa
+from app.main import create_app
+from app.docs.algorithm_page import example
+from app.ml.catalogue import catalogue
+from app.ml.contract.columns import TableColumn
+from app.ml.models.model import decode
+from app.ml.training.plan import plan
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
+
+application = create_app()
+schemas = application.openapi()["components"]["schemas"]
+far = TestClient(application, base_url="http://localhost").get("/v1/algorithms/far").json()
+body = example(catalogue()["far"])
+x = np.random.default_rng(0).normal(size=100)
+spec = TrainSpec.model_validate({"task": "outliers", "algorithm": {"name": "far", "share": 0.1}})
+trained = train(plan(spec, [TableColumn("x", "numeric", 0, 100)], 100), pa.table({"x": x}), data_digest="sha256:0")
+model = decode(trained.blob)
+print(json.dumps({
+    "tasks": schemas["Task"]["enum"],
+    "described": schemas["Report"]["properties"]["task"]["description"],
+    "far": far["tasks"],
+    "target": body.get("target"),
+    "held_out": trained.report.rows_test,
+    "labels": np.bincount(model.predict(pa.table({"x": x})).values).tolist(),
+    "metrics": sorted({one.name for one in trained.report.train}),
+}))
+"""
+
+FAR = '''"""Rows far from the middle are outliers: a share of the rows, by their distance from the mean.
+
+A row is an outlier, 1, if it is farther from the mean of the training rows than the share of them allows, else 0.
+
+In short: the farthest rows are outliers.
+
+Use when: rows lie about one middle.
+
+Of four rows the farthest is an outlier:
+
+>>> import numpy as np
+>>> rows = Data.of(Task.OUTLIERS, np.array([[0.0], [1.0], [2.0], [9.0]]))
+>>> predict(Far(), fit(Far(), rows, Context.of(0)).state, rows.x).tolist()
+[0, 0, 0, 1]
+
+References: Knorr & Ng (1998), VLDB: 392.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from app.ml.contract.algorithm import (
+    Algorithm, Context, Data, Fit, Labels, Matrix, Params, Symmetry, Task, Vector,
+)
+
+
+class Far(Params):
+    """Rows far from the middle."""
+
+    share: float = Field(0.25, gt=0, lt=1, description="Share of the training rows that are outliers.")
+
+
+class State(NamedTuple):
+    middle: Vector
+    reach: float
+
+
+def fit(params: Far, data: Data, context: Context) -> Fit[State]:
+    middle = data.weights @ data.x / data.weights.sum()
+    distances = np.linalg.norm(data.x - middle, axis=1)
+    order = np.argsort(distances, kind="stable")
+    inside = np.cumsum(data.weights[order])
+    last = np.searchsorted(inside, (1 - params.share) * inside[-1] * (1 - 1e-12))
+    return Fit(State(middle, float(distances[order][last]) * (1 + 1e-9)))
+
+
+def predict(params: Far, state: State, x: Matrix) -> Labels:
+    return (np.linalg.norm(x - state.middle, axis=1) > state.reach).astype(np.intp)
+
+
+ALGORITHM = Algorithm(
+    tasks={Task.OUTLIERS}, params=Far, state=State, fit=fit, predict=predict,
+    breaks={Symmetry.SCALE: "a distance gives a column the weight of its unit"},
+)
+'''
+"""An algorithm of a task that there is not."""
+
 OF_MODEL = '''"""Number of the inputs of a model."""
 
 from pydantic import Field
@@ -217,6 +308,41 @@ def test_a_sixth_file_is_all_it_takes(copy):
     assert failures(first) == ["test_golden[line-regression]"], first.stdout
     assert (copy / "tests/ml/golden/line-regression.json").exists()
     second = contract(copy, "-k", "line-regression or line]")
+    assert second.returncode == 0, second.stdout
+    assert int(re.search(r"(\d+) passed", second.stdout)[1]) > 40
+
+
+@pytest.fixture
+def with_outliers(copy):
+    """The tree with one more task, and an algorithm that does it."""
+    file = copy / "app/ml/contract/task.py"
+    text = file.read_text()
+    member, record = '    DENSITY = "density"\n', "    Task.DENSITY: TaskRecord("
+    assert (text.count(member), text.count(record)) == (1, 1)
+    text = text.replace(member, f'{member}    OUTLIERS = "outliers"\n')
+    own = '    Task.OUTLIERS: TaskRecord(None, PredictionKind.LABEL, "silhouette", "INT64"),\n'
+    file.write_text(text.replace(record, own + record))
+    (copy / "app/ml/algorithms/far.py").write_text(FAR)
+    return copy
+
+
+def test_a_task_is_one_record(with_outliers):
+    """Schemas, catalogue, examples, hold-out and metrics follow from it."""
+    used = run(with_outliers, "-c", TASK)
+    assert used.returncode == 0, used.stderr
+    result = json.loads(used.stdout.splitlines()[-1])
+    assert "outliers" in result["tasks"]
+    assert "outliers" in result["described"]
+    assert (result["far"], result["target"]) == (["outliers"], None)
+    assert (result["held_out"], sum(result["labels"]), len(result["labels"])) == (20, 100, 2)
+    assert {"silhouette", "size"} <= set(result["metrics"])
+
+
+@pytest.mark.slow
+def test_the_contract_suite_takes_one_more_task(with_outliers):
+    first = contract(with_outliers, "-k", "far-outliers and test_golden")
+    assert failures(first) == ["test_golden[far-outliers]"], first.stdout
+    second = contract(with_outliers, "-k", "far-outliers or far] or test_every_task_has_a_record")
     assert second.returncode == 0, second.stdout
     assert int(re.search(r"(\d+) passed", second.stdout)[1]) > 40
 

@@ -7,7 +7,8 @@ its height, are kept as a tree. It is cut into a number of clusters or at a heig
 A new row belongs to the cluster of the nearest training row, so a training row has its own label.
 Instead of distances between columns, a square table may give the dissimilarity of every pair of rows; then a new row
 has its dissimilarities to the training rows. Or edges give the dissimilarities of pairs that are known: single linkage
-takes any that connect all rows, complete and average linkage those of all pairs.
+takes any that connect all rows, complete and average linkage those of all pairs. Where edges are all that is known,
+the rows are their items, and an item to predict is one of these.
 The cophenetic correlation compares the distances of rows with the heights at which they join: near 1 the tree keeps
 the distances.
 
@@ -53,6 +54,7 @@ from app.ml.contract.algorithm import (
     Symmetry,
     Task,
     Vector,
+    item_places,
 )
 from app.ml.numerics.clustering.linkage import (
     GIVEN,
@@ -104,7 +106,7 @@ class Agglomerative(Params):
 
 class State(NamedTuple):
     rows: Matrix
-    """(n, d) training rows; (n, 0) where dissimilarities were given."""
+    """(n, d) training rows; (n, 0) where dissimilarities are all that is known of them."""
     numbers: Labels
     """(n,) their numbers in the dataset, from 0, else among the training rows."""
     labels: Labels
@@ -128,7 +130,7 @@ def fit(params: Agglomerative, data: Data, context: Context) -> Fit[State]:
     wanted, equal = _merges(params, tree.heights), merges_below(tree.heights, 0.0)
     merges = max(wanted, equal)
     numbers = np.arange(n) if data.numbers is None else data.numbers
-    rows = data.x if data.square is None else data.x[:, :0]
+    rows = data.x if data.square is None and not data.by_item else data.x[:, :0]
     state = State(rows, numbers, labels(tree.children, merges), *tree, np.array([correlation]), data.items)
     few = params.distance_threshold is None and n - merges < params.n_clusters
     warnings = [f"There are only {n - merges} distinct rows, so there are {n - merges} clusters."] if few else []
@@ -156,6 +158,8 @@ def _merges(params: Agglomerative, heights: Vector) -> int:
 def predict(params: Agglomerative, state: State, x: Matrix) -> Labels:
     if state.rows.shape[1]:
         nearest = neighbours(x, state.rows, 1, p=POWERS[params.metric])[0][:, 0]
+    elif x.shape[1] == 1:
+        nearest = item_places(x, len(state.labels))
     else:
         nearest = x.argmin(axis=1)
     found: Labels = state.labels[nearest]

@@ -18,7 +18,7 @@ from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
-from app.ml.contract.relations import Form, Meaning
+from app.ml.contract.relations import Form, Meaning, item_places
 from app.ml.contract.task import TargetKind, TargetUse, Task
 from app.ml.contract.traits import Accepts, Symmetry
 
@@ -53,6 +53,7 @@ __all__ = [
     "Task",
     "Vector",
     "in_turn",
+    "item_places",
     "learner",
     "silent",
 ]

@@ -64,6 +64,11 @@ class InputColumn(Wire):
     )
     maximum: float | None = Field(None, description="Largest training value; datetimes in seconds since 1970, UTC.")
     levels: list[str] | None = Field(None, description="Categories that the model distinguishes; others are flagged.")
+    strict_levels: bool | None = Field(
+        None,
+        description="True where a row must have one of the `levels`, as of a model of items; null: other categories "
+        "are flagged.",
+    )
     nullable: bool = Field(True, description="True where a row may leave it null (missing).")
     notation: Notation | None = Field(
         None,

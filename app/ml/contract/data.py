@@ -181,6 +181,11 @@ class Data:
         return None if self.relations is None else self.relations.square
 
     @property
+    def by_item(self) -> bool:
+        """True if rows are items of which nothing but edges is known: see `Relations.by_item`."""
+        return self.relations is not None and self.relations.by_item
+
+    @property
     def codes(self) -> Labels:
         """Class codes, shape (n,)."""
         return self.y.astype(np.intp)

@@ -60,6 +60,9 @@ class Relations(NamedTuple):
     """(n, n) symmetric; the columns of `Data.x` are then the values beside the training rows."""
     edges: Edges | None = None
     """Known pairs, where there is no square."""
+    by_item: bool = False
+    """True if the rows are the items of the edges and nothing else is known of them: `Data.x` (n, 1) then has the place
+    of each among the training rows, and `predict` gets such places."""
 
     def take(self, rows: NDArray[np.intp], count: int) -> "Relations":
         """Those between these different rows of `count`, by their places among these."""
@@ -71,3 +74,8 @@ class Relations(NamedTuple):
         square = self.square[np.ix_(rows, rows)]
         square.setflags(write=False)
         return self._replace(square=square)
+
+
+def item_places(x: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """(n,) places among `count` training rows, from the matrix (n, 1) of rows that are items; a gap is the first."""
+    return np.clip(np.nan_to_num(x[:, 0]), 0, count - 1).astype(np.intp)

@@ -105,7 +105,7 @@ RECORDS: Mapping[Task, TaskRecord] = {
     Task.CLUSTERING: TaskRecord(
         None, PredictionKind.LABEL, "silhouette", "INT64", test_fraction=0.0, compared=TargetKind.CLASSES
     ),
-    Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "reconstruction_error", test_fraction=0.0),
+    Task.PROJECTION: TaskRecord(None, PredictionKind.COORDINATES, "trustworthiness", test_fraction=0.0),
     Task.DENSITY: TaskRecord(None, PredictionKind.LOG_DENSITY, "log_density"),
 }
 

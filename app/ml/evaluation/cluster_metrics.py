@@ -30,17 +30,19 @@ def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> 
         *_davies_bouldin(np.sqrt(squares), labels, centres, draws),
         mean("quantisation_error", squares, draws),
         bootstrapped("inertia", squares.sum(), n * draws.sums(squares) / draws.size(), n),
-        *(counted("size", int(size), n, str(j)) for j, size in enumerate(np.bincount(labels, minlength=len(centres)))),
+        *sizes(labels, len(centres)),
     ]
 
 
 def related(square: Matrix, labels: Labels, draws: Resamples) -> list[Metric]:
     """Metrics of a clustering by given dissimilarities (n, n) of its rows."""
-    sizes = np.bincount(labels)
-    return [
-        _silhouette(square, labels, draws, square),
-        *(counted("size", int(size), labels.size, str(j)) for j, size in enumerate(sizes)),
-    ]
+    return [_silhouette(square, labels, draws, square), *sizes(labels)]
+
+
+def sizes(labels: Labels, clusters: int = 0) -> list[Metric]:
+    """Rows of each cluster, of so many or more."""
+    counts = np.bincount(labels, minlength=clusters)
+    return [counted("size", int(count), labels.size, str(j)) for j, count in enumerate(counts)]
 
 
 def _silhouette(x: Matrix, labels: Labels, draws: Resamples, square: Matrix | None = None) -> Metric:

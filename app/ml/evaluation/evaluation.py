@@ -14,7 +14,7 @@ from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
 from app.ml.evaluation.cluster_agreement import agreement
-from app.ml.evaluation.cluster_metrics import clustering, related
+from app.ml.evaluation.cluster_metrics import clustering, related, sizes
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.density_metrics import information_criteria
 from app.ml.evaluation.predictions import Predictions
@@ -138,6 +138,8 @@ def _of_clusters(data: Data, predicted: Predictions, draws: Resamples) -> Iterat
     """Beside the distances of their training rows, and beside classes that the fit has not seen."""
     if data.square is not None:
         yield from related(data.square, predicted.values, draws)
+    elif data.by_item:
+        yield from sizes(predicted.values)
     elif predicted.centres is not None:
         yield from clustering(data.x, predicted.values, predicted.centres, draws)
     if predicted.joined is not None:

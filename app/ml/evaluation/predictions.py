@@ -58,7 +58,7 @@ def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
         return Predictions(values, meaning(algorithm, params, data.task), accepted)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         match data.task.record.prediction:
-            case PredictionKind.LABEL if train.square is None:
+            case PredictionKind.LABEL if train.square is None and not train.by_item:
                 return Predictions(values, centres=_centroids(learned, train, int(values.max())))
             case PredictionKind.COORDINATES if algorithm.inverse:
                 restored = algorithm.inverse(params, state, values)

@@ -11,8 +11,9 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class, Label
 from app.ml.evaluation.metrics import losses
 from app.ml.statistics.calibration_error import Gaps, calibration_error
-from app.ml.statistics.intervals import CONFIDENCE, Resamples
-from app.ml.statistics.metric_value import Metric, proportion
+from app.ml.statistics.intervals import CONFIDENCE
+from app.ml.statistics.metric_value import Metric
+from app.ml.statistics.resampling import Rows
 from app.wire import Wire
 
 Strategy: TypeAlias = Literal["uniform", "quantile"]
@@ -24,8 +25,8 @@ class ReliabilityBin(Wire):
     lower_edge: float = Field(description="Smallest probability of the bin, which belongs to the bin below it.")
     upper_edge: float = Field(description="Largest probability of the bin, which belongs to it.")
     rows: int = Field(description="Number of rows of the bin.")
-    mean_probability: float = Field(description="Mean of the predicted probabilities of the class.")
-    observed_share: Metric = Field(description="Share of the rows that are of the class.")
+    mean_probability: float = Field(description="Mean of the predicted probabilities of the class, by row weights.")
+    observed_share: Metric = Field(description="Share of the rows that are of the class, by row weights.")
 
 
 class ClassReliability(Wire):
@@ -67,29 +68,32 @@ def reliability(
     truth: Labels,
     probabilities: Matrix,
     classes: Sequence[Class],
-    draws: Resamples,
+    counted: Rows,
     bins: Bins,
 ) -> Reliability:
-    """Reliability of probabilities (n, k) of rows whose classes have the codes `truth` (n,)."""
+    """Reliability of probabilities (n, k) of rows whose classes have the codes `truth` (n,). counted: how much each
+    counts.
+    """
     codes = range(1, 2) if len(classes) == 2 else range(len(classes))
     curves, gaps = [], []
     for code in codes:
-        curve, own = _curve(truth == code, probabilities[:, code], classes[code], draws, bins)
+        curve, own = _curve(truth == code, probabilities[:, code], classes[code], counted, bins)
         curves.append(curve)
         gaps.append(own)
     error = calibration_error(gaps, truth.size, confidence=bins.confidence)
-    others = losses(truth, probabilities, draws, confidence=bins.confidence)
+    others = losses(truth, probabilities, counted.draws, counted.weights, confidence=bins.confidence)
     return Reliability(metrics=[error, *others], curves=curves)
 
 
 def _curve(
-    inside: NDArray[np.bool_], p: Vector, label: Class, draws: Resamples, bins: Bins
+    inside: NDArray[np.bool_], p: Vector, label: Class, counted: Rows, bins: Bins
 ) -> tuple[ClassReliability, Gaps]:
     edges = bins.edges(p)
     count = max(1, edges.size - 1)
     codes = np.searchsorted(edges[1:-1], p)
-    gaps = Gaps.of(inside - p, codes, count, draws)
-    rows, hits, sums = (np.bincount(codes, of, count) for of in (None, inside * 1.0, p))
+    gaps = Gaps.of(inside - p, codes, count, counted)
+    part, whole = counted.tally(np.where(inside, codes, -1), count), counted.tally(codes, count)
+    sums = np.bincount(codes, p if counted.weights is None else counted.weights * p, count)
     curve = ClassReliability(
         label=label,
         expected_calibration_error=calibration_error([gaps], p.size, str(label), bins.confidence),
@@ -97,13 +101,13 @@ def _curve(
             ReliabilityBin(
                 lower_edge=float(edges[b]),
                 upper_edge=float(edges[min(b + 1, edges.size - 1)]),
-                rows=int(rows[b]),
-                mean_probability=float(sums[b] / rows[b]),
-                observed_share=proportion(
-                    "observed_share", int(hits[b]), int(rows[b]), str(label), confidence=bins.confidence
+                rows=int(whole.rows[b]),
+                mean_probability=float(sums[b] / whole.total[b]),
+                observed_share=counted.share(
+                    "observed_share", part, whole, b, str(label), confidence=bins.confidence, kept=codes == b
                 ),
             )
-            for b in np.flatnonzero(rows).tolist()
+            for b in np.flatnonzero(whole.rows).tolist()
         ],
     )
     return curve, gaps

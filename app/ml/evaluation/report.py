@@ -213,6 +213,12 @@ class Report(Wire):
     test: list[Metric] = Field(description="Metrics on held-out rows, which were used once.")
     train: list[Metric] = Field(description="Metrics on the training rows, which promise nothing for new rows.")
     gaps: list[Gap] = Field([], description="Training beside test metrics.")
+    stability: Metric | None = Field(
+        None,
+        description="Agreement of the clusters that fits of two random halves of the training rows give the same rows, "
+        "as the mean adjusted Rand index of repeated halvings: 1 where they are always the same, about 0 where chance "
+        "alone makes them so. Null for other tasks, and for models of items, which predict no rows of another fit.",
+    )
     cross_validation: list[Metric] | None = Field(
         None,
         description="Metrics of cross-validation, all of whose rows are training rows: means over "

@@ -38,13 +38,13 @@ from app.ml.models import seen_rows
 from app.ml.models.golden import record_golden, spaced
 from app.ml.models.model import Model, encode
 from app.ml.numerics.class_probabilities.calibrator import Method
-from app.ml.tables.casting import kinds_used, training_of
+from app.ml.tables.casting import kinds_used, recast_columns, training_of
+from app.ml.training.calibration_roles import Roles
 from app.ml.training.calibration_rows import (
     FEWEST,
     CalibrationRows,
     Division,
     calibration_rows,
-    group_of,
     reuse,
     seen_after,
 )
@@ -80,7 +80,8 @@ class CalibrateRequest(ModelRef, Request):
         0.5,
         gt=0,
         lt=1,
-        description="Share of the rows that measure the probabilities, class by class; the others fit the maps.",
+        description="Share of the rows that measure the probabilities, class by class; the others fit the maps. "
+        "Groups that the training kept together stay so; of a training in order of time the latest rows measure.",
     )
     n_bins: int = Field(10, ge=1, le=100, description="Number of bins of the reliability curves.")
     strategy: Strategy = Field(
@@ -121,10 +122,11 @@ def run(request: CalibrateRequest, inputs: Inputs, progress: Reporter) -> Outcom
     (source,), (loaded,) = inputs.datasets, inputs.models
     model, digest, stages = loaded.model, source.sheet.digest, Stages(progress)
     stages(0.0, "reading the table")
-    names, group = [column.name for column in model.inputs], _group(loaded, source.sheet)
-    beside = [*split_columns(trainings(model.receipt, digest)), *([] if group is None else [group])]
+    names = [column.name for column in model.inputs]
+    roles = Roles.of(model.receipt).within({column.name for column in source.sheet.columns})
+    beside = [*split_columns(trainings(model.receipt, digest)), *roles.named.values()]
     table = source.used_as(kinds_used(model.receipt)).read(dict.fromkeys([*names, str(model.target), *beside]))
-    division = Division(request.test_fraction, request.seed, group)
+    division = Division(request.test_fraction, request.seed, roles)
     rows = calibration_rows(loaded, table, digest, division, stages.within(0.1, 0.7, "predicting"))
     stages(0.7, "fitting the maps")
     after = replace(calibrate(model, rows.fit, request.method), receipt=_receipt(request, loaded, digest))
@@ -147,6 +149,8 @@ def _faults(request: CalibrateRequest, version: Version, sheet: Sheet) -> Iterat
         yield Fault("/model", "It has one class, whose probability is always 1.", "not_offered")
     found = [*column_faults(header, header.target, sheet.columns, sheet.rows)]
     yield from (_of_dataset(fault, header.target) for fault in found)
+    recast = recast_columns(sheet.columns, kinds_used(header.receipt))
+    yield from Roles.of(header.receipt).faults({column.name: column for column in recast})
     least = classes * (FEWEST + 1)
     if not found and sheet.rows < least:
         detail = f"It has {sheet.rows} rows; {classes} classes need {least} or more: {FEWEST} of each fit the maps."
@@ -157,12 +161,6 @@ def _of_dataset(fault: Fault, target: str | None) -> Fault:
     """A fault of a column that the request does not name."""
     named = f"Target {target!r}: {fault.detail}" if fault.pointer == "/target" else fault.detail
     return fault._replace(pointer="/dataset", detail=named)
-
-
-def _group(loaded: Loaded, sheet: Sheet) -> str | None:
-    """The column whose groups stay together, where the dataset has it."""
-    group = group_of(loaded.model.receipt)
-    return group if group in {column.name for column in sheet.columns} else None
 
 
 def _receipt(request: CalibrateRequest, loaded: Loaded, digest: str) -> dict[str, JSON]:
@@ -216,8 +214,18 @@ def _evidence(request: CalibrateRequest, loaded: Loaded, rows: CalibrationRows) 
     version, fit, test = loaded.version, rows.fit.numbers.size, rows.test.numbers.size
     return (
         f"The metrics rest on {test} rows that neither {version.model!r} version {version.version} nor its maps have "
-        f"seen; {fit} others fitted the maps. They were divided at random, class by class, with seed {request.seed}."
+        f"seen; {fit} others fitted the maps. {_divided(request, rows)}"
     )
+
+
+def _divided(request: CalibrateRequest, rows: CalibrationRows) -> str:
+    """Division and weights of the rows, in sentences."""
+    group, time, weights = rows.roles
+    how = "class by class" if group is None else f"in whole groups by column {group!r}"
+    how = f"They were divided at random, {how}, with seed {request.seed}."
+    if time is not None:
+        how = f"Those that measure are the latest by column {time!r}, from {rows.since} on."
+    return how if weights is None else f"{how} Rows count by column {weights!r}."
 
 
 def _warnings(
@@ -225,6 +233,7 @@ def _warnings(
 ) -> Iterator[str]:
     if rows.unknown:
         yield f"{rows.unknown} rows are of classes that the model does not know, and were left out."
+    yield from Roles.of(loaded.model.receipt).warnings(rows.roles.named.values())
     yield from seen_rows.warnings(rows.chosen.found, left_out=True)
     if loaded.seen is None:
         yield NOT_KNOWN

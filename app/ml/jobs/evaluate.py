@@ -139,7 +139,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
 def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterator[Fault]:
     header, name = version.header, _target(request, version)
     yield from request.choice_faults()
-    yield from evaluation_faults(Task(header.task), header.receipt)
+    yield from evaluation_faults(Task(header.task), header.receipt, header.inputs)
     if request.rows == "held_out" and not trainings(version.header.receipt, sheet.digest):
         yield Fault("/rows", "The model has not learned from this dataset: it holds out none of its rows.")
     if request.rows == "held_out" and name != _truth_of(header):

@@ -48,10 +48,11 @@ class SearchRequest(SearchSpec, Request):
         "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Of clusterings silhouette, "
         "davies_bouldin, stability (agreement of the clusters of different fits), gap (how much tighter they are "
         "than those of rows without clusters), or with a target adjusted_rand or adjusted_mutual_information; of trees "
-        "of clusters cophenetic_correlation. Of projections reconstruction_error, trustworthiness, continuity or "
-        "stress. Of densities log_density of the rows held out, or bic or aic of one fit of all training rows. Null: "
-        "rmse for numbers, log_loss for classes, but accuracy where a candidate has degrees of membership instead of "
-        "probabilities; silhouette for clusterings, reconstruction_error for projections, log_density for densities.",
+        "of clusters cophenetic_correlation. Of projections trustworthiness, continuity or stress, or with "
+        "classes separation. Of densities log_density of the rows held out, or bic or aic of one fit of all training "
+        "rows. Null: rmse for numbers, log_loss for classes, but accuracy where a candidate has degrees of membership "
+        "instead of probabilities; silhouette for clusterings, trustworthiness for projections, but separation for "
+        "those that learn from classes; log_density for densities.",
     )
     rule: Literal["best", "one_standard_error"] = Field(
         "best",

@@ -1,13 +1,15 @@
 """Train one algorithm on one dataset; the result is a new version of the model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import pyarrow as pa
 from pydantic import Field
 
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet
+from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Trained
 from app.ml.training.dry_run import TrainEstimate, estimate
+from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
 from app.ml.training.related_table import RelatedTable
@@ -20,38 +22,57 @@ class TrainRequest(TrainSpec, Request):
     """Train one algorithm on one dataset; the result is a new version of the model."""
 
     model: Name = Field(description="The model that gets a new version; made if it does not exist.")
-    dataset: DatasetReference = Field(
-        description="The id of an uploaded dataset, or its name: the newest dataset of that name."
+    dataset: DatasetReference | None = Field(
+        None,
+        description="The id of an uploaded dataset, or its name: the newest dataset of that name. Null: the rows are "
+        "the items of the edges in `relations`, and the model predicts by item.",
     )
 
 
 def needs(request: TrainRequest) -> Needs:
     wanted, relations = request.preprocessing.projection, request.relations
+    own = () if request.dataset is None else (request.dataset,)
     related = () if relations is None or relations.form == "square" else (relations.dataset,)
-    return Needs((request.dataset, *related), () if wanted is None else (wanted.wanted,))
+    return Needs((*own, *related), () if wanted is None else (wanted.wanted,))
 
 
 def check(request: TrainRequest, known: JobContext) -> Checked:
-    sheet, *others = known.datasets
-    related = [RelatedTable(one.digest, one.columns) for one in others]
-    planned = _planned(request, sheet, related, known.memory_bytes, *(Projection(*one) for one in known.models))
+    rows, planned = _checked(request, known)
     name = request.algorithm.name
     names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
-    return Checked(request.model, name, tuple(names), estimate(planned, sheet.rows))
+    return Checked(request.model, name, tuple(names), estimate(planned, rows))
+
+
+def _checked(request: TrainRequest, known: JobContext) -> tuple[int, Plan]:
+    """Rows and plan of the training."""
+    if request.dataset is None:
+        edges_of(request)
+        (sheet,) = known.datasets
+        planned = plan_edges(request, RelatedTable(sheet.digest, sheet.columns), sheet.rows, known.memory_bytes)
+        return planned.rows, planned
+    sheet, *others = known.datasets
+    related = [RelatedTable(one.digest, one.columns) for one in others]
+    models = (Projection(*one) for one in known.models)
+    return sheet.rows, _planned(request, sheet, related, known.memory_bytes, *models)
 
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     source, *others = inputs.datasets
+    if request.dataset is None:
+        related = RelatedTable(source.sheet.digest, source.sheet.columns)
+        planned, table = read_edge_rows(request, related, source.read(), inputs.memory_bytes)
+        return Outcome(_trained(planned, lambda: table, source.sheet, inputs, progress))
     source = source.used_as(request.kinds)
-    sheet = source.sheet
     fitted = (Projection(*loaded.version, loaded.model) for loaded in inputs.models)
-    related = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
-    planned = _planned(request, sheet, related, inputs.memory_bytes, *fitted)
+    others_read = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
+    planned = _planned(request, source.sheet, others_read, inputs.memory_bytes, *fitted)
     read = source.read_beside if planned.batch_rows else source.read
-    trained = train(
-        planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress, each=inputs.each
-    )
-    return Outcome(trained)
+    return Outcome(_trained(planned, read, source.sheet, inputs, progress))
+
+
+def _trained(planned: Plan, read: Callable[[], pa.Table], sheet: Sheet, inputs: Inputs, progress: Reporter) -> Trained:
+    """read: the rows, to which nothing else keeps a reference."""
+    return train(planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress, each=inputs.each)
 
 
 def _planned(

@@ -19,7 +19,9 @@ FILLED_FORMAT = 9
 """That of models with a value for missing ones of named columns, likewise."""
 CALIBRATED_FORMAT = 10
 """That of classifiers with calibrators, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, FILLED_FORMAT, CALIBRATED_FORMAT
+ITEM_FORMAT = 11
+"""That of models of items, whose inputs have no other levels, likewise."""
+FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, FILLED_FORMAT, CALIBRATED_FORMAT, ITEM_FORMAT
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""
 

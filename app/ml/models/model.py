@@ -25,6 +25,7 @@ from app.ml.models.header import (
     ENCODED_FORMAT,
     FILLED_FORMAT,
     FORMAT,
+    ITEM_FORMAT,
     PROJECTED_FORMAT,
     header_of,
 )
@@ -267,4 +268,6 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
     document |= calibrators.packed(model.calibrators, "", arrays)
     if any(CALIBRATED in name for name in arrays):
         document["format"] = CALIBRATED_FORMAT
+    if any(column.strict_levels for column in model.inputs):
+        document["format"] = ITEM_FORMAT
     return document | model.calibration.packed(arrays), arrays

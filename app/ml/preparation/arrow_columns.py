@@ -88,6 +88,19 @@ def codes(cells: Cells, vocabulary: pa.Array, absent: float = UNSEEN) -> Vector:
     return _floats(pc.if_else(pc.is_valid(cells), places, pa.scalar(None, pa.float64())))
 
 
+def refuse_unseen(found: Vector, name: str) -> None:
+    """Raises InvalidData for codes (n,) of missing values and of values without a level, naming rows."""
+    unknown = np.flatnonzero(~(found >= 0))
+    if unknown.size:
+        faults = [
+            Fault(pointer(row, name), "The model has no item of this name.", "unknown_item")
+            for row in unknown[:10].tolist()
+        ]
+        raise InvalidData(
+            f"Column {name!r} has {unknown.size} rows of items that the model does not have.", faults=faults
+        )
+
+
 def pointer(row: int, name: str) -> str:
     """The JSON pointer (RFC 6901) of a cell of the table, rows counted from 0."""
     return place("rows", row, name)

@@ -29,7 +29,7 @@ from app.ml.contract.algorithm import Accepts, Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.scaling import spread
-from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured
+from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured, refuse_unseen
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
 from app.ml.preparation.date_ranges import ranged
 from app.ml.preparation.flags import CODES, Flagged, RowFlags
@@ -135,12 +135,17 @@ class Preparation:
         return tuple(intern(c.name) for c in self.inputs) if plain else None
 
     def raw(self, table: pa.Table) -> Matrix:
-        """The raw matrix (n, p) of a table with these inputs among its columns. Raises InvalidData for infinities."""
+        """The raw matrix (n, p) of a table with these inputs among its columns.
+
+        Raises InvalidData for infinities, and for other than the levels of an input that is strict.
+        """
         raw = np.empty((table.num_rows, len(self.inputs)))
         for place, (column, words) in enumerate(zip(self.inputs, self.codes.vocabularies, strict=True)):
             cells = table.column(column.name)
             absent = self.codes.absent[place]
             raw[:, place] = measured(cells, column.name) if words is None else codes(cells, words, absent)
+            if column.strict_levels:
+                refuse_unseen(raw[:, place], column.name)
         return raw
 
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:

@@ -4,6 +4,8 @@ Rows are in bins by their probability p of a class; with y = 1 in the class, els
 
     ECE = Σ_b |d_b|,   d_b = (1/n) Σ_{i in b} (yᵢ − pᵢ).
 
+Rows with weights wᵢ count by them: wᵢ(yᵢ − pᵢ) over the sum of all weights.
+
 Chance makes each |d_b| larger than it is without it, and resampled rows make it larger again: percentiles of a
 bootstrap lie too high. Here the ends are the estimate less what chance adds to it. For the upper end the signs of the
 d_b stay, so that chance adds nothing on average, and the estimate is seldom too low. For the lower end chance is drawn
@@ -28,8 +30,9 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.statistics.intervals import CONFIDENCE, RESAMPLES, Bounds, Resamples, ratio
+from app.ml.statistics.intervals import CONFIDENCE, RESAMPLES, Bounds, ratio
 from app.ml.statistics.metric_value import Metric, metric
+from app.ml.statistics.resampling import Rows
 
 NAME = "expected_calibration_error"
 INTERVAL = "bootstrap (of signed gaps)"
@@ -49,14 +52,16 @@ class Gaps(NamedTuple):
     """(draws, b) in each draw."""
 
     @classmethod
-    def of(cls, left: Vector, bins: Labels, count: int, draws: Resamples) -> "Gaps":
+    def of(cls, left: Vector, bins: Labels, count: int, rows: Rows) -> "Gaps":
         """left: (n,) 1 − p of rows of the class, −p of others. bins: (n,) codes 0 … count − 1."""
-        groups = draws.counts.shape[1]
-        table = np.bincount(draws.group * count + bins, left, groups * count).reshape(groups, count)
-        found = np.bincount(bins, left, count) / left.size
-        spread = np.bincount(bins, left * left, count) / left.size - found**2
-        drawn = ratio(draws.counts[:RESAMPLES] @ table, draws.size()[:RESAMPLES, None])
-        return cls(found, np.sqrt(np.maximum(spread, 0.0) / left.size), drawn)
+        draws, weights = rows.draws, np.ones(left.size) if rows.weights is None else rows.weights
+        groups, whole, pull = draws.counts.shape[1], weights.sum(), weights * left
+        table = np.bincount(draws.group * count + bins, pull, groups * count).reshape(groups, count)
+        found = np.bincount(bins, pull, count) / whole
+        squares, crossed = np.bincount(bins, pull * pull, count), np.bincount(bins, pull * weights, count)
+        spread = squares - 2 * found * crossed + found**2 * (weights @ weights)
+        drawn = ratio(draws.counts[:RESAMPLES] @ table, draws.sums(weights)[:RESAMPLES, None])
+        return cls(found, np.sqrt(np.maximum(spread, 0.0)) / whole, drawn)
 
 
 def calibration_error(

@@ -94,6 +94,7 @@ MEASURES = {
     "davies_bouldin": Measure(of=_LABEL),
     "quantisation_error": Measure(of=_LABEL),
     "cophenetic_correlation": _CORRELATION._replace(of=_LABEL),
+    "stability": _CORRELATION._replace(of=_LABEL),
     "adjusted_rand": _CORRELATION._replace(of=_LABEL),
     "normalized_mutual_information": _SCORE._replace(of=_LABEL),
     "adjusted_mutual_information": _CORRELATION._replace(of=_LABEL),

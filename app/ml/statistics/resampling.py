@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.effective_rows import effective_rows
-from app.ml.statistics.intervals import Resamples, mean_of_shares, ratio
+from app.ml.statistics.intervals import CONFIDENCE, Resamples, mean_of_shares, ratio
 from app.ml.statistics.metric_value import Metric, bootstrapped, metric, proportion
 
 
@@ -84,13 +84,27 @@ class Rows(NamedTuple):
         table = np.bincount(self.draws.group[kept] * k + codes[kept], self.weights[kept], groups * k).reshape(groups, k)
         return Tally(rows, table.sum(axis=0), self.draws.counts @ table)
 
-    def share(self, name: str, part: Tally, whole: Tally, code: int = 0, label: str | None = None) -> Metric:
-        """The part of the rows of a code: with exact bounds where all rows count the same."""
+    def share(
+        self,
+        name: str,
+        part: Tally,
+        whole: Tally,
+        code: int = 0,
+        label: str | None = None,
+        *,
+        confidence: float = CONFIDENCE,
+        kept: NDArray[np.bool_] | None = None,
+    ) -> Metric:
+        """The part of the rows of a code: with exact bounds where all rows count the same.
+
+        kept: (n,) rows of the code, whose effective number a share of 0 or 1 rests on; None: that of all rows.
+        """
         hits, trials = int(part.rows[code]), int(whole.rows[code])
         if self.weights is None:
-            return proportion(name, hits, trials, label)
+            return proportion(name, hits, trials, label, confidence=confidence)
         value, drawn = ratio(part.total[code], whole.total[code]), ratio(part.drawn[:, code], whole.drawn[:, code])
-        return bootstrapped(name, value, drawn, trials, label, trials=min(trials, self.worth()))
+        fewest = min(trials, self.worth(kept))
+        return bootstrapped(name, value, drawn, trials, label, trials=fewest, confidence=confidence)
 
     def worth(self, kept: NDArray[np.bool_] | None = None) -> int:
         """Effective number of rows. kept: (n,) of these only."""

@@ -6,6 +6,7 @@ as far as ±2⁵³, beyond which float64 would round them silently. Null is a mi
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +44,8 @@ def read_cells(column: InputColumn, values: Sequence[object]) -> tuple[pa.Array,
     """The values as an Arrow array of the column's kind, null where one is flawed, and where that is."""
     kind, values = _KINDS[ColumnKind(column.kind)], _as_used(column, values)
     types = set(map(type, values))
-    if types <= kind.types and (column.nullable or type(None) not in types):
+    whole = types <= kind.types and (column.nullable or type(None) not in types)
+    if whole and not column.strict_levels:
         try:
             return kind.read(values), []
         except _REFUSALS:
@@ -60,7 +62,16 @@ def flaw(column: InputColumn, value: object) -> Flaw | None:
     kind, (value,) = _KINDS[ColumnKind(column.kind)], _as_used(column, [value])
     if value is None:
         return None if column.nullable else _MISSING
-    return kind.why(value) if type(value) in kind.types else kind.wrong_type
+    if type(value) not in kind.types:
+        return kind.wrong_type
+    return kind.why(value) or (_UNKNOWN if column.strict_levels and not _is_level(column, value) else None)
+
+
+def _is_level(column: InputColumn, value: Any) -> bool:
+    """True if it is one of the levels, which ascend."""
+    levels = column.levels or []
+    at = bisect_left(levels, value)
+    return at < len(levels) and levels[at] == value
 
 
 def _as_used(column: InputColumn, values: Sequence[object]) -> Sequence[object]:
@@ -130,6 +141,7 @@ def _why_no_moment(value: str) -> Flaw | None:
 
 
 _MISSING = Flaw("missing_value", "This column may not be null.")
+_UNKNOWN = Flaw("unknown_item", "The model has no item of this name: it predicts those that it was trained on.")
 _NO_NUMBER = Flaw("not_a_number", "A number is needed; a string or a boolean is not taken for one.")
 _INEXACT = Flaw("inexact_number", "A whole number beyond 2^53 is not exact in float64; send it as a float.")
 _NOT_FINITE = Flaw("not_finite", "The number is not finite; send null for a missing value.")

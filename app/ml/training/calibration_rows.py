@@ -1,25 +1,26 @@
 """Rows that calibrate a stored classifier: rows that it was not trained on, in two parts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from app.errors import InvalidData
-from app.ml.contract.algorithm import JSON, Labels, Matrix
+from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import UNKNOWN, codes_of
 from app.ml.contract.progress import Progress
 from app.ml.evaluation.group_splits import read_groups
 from app.ml.evaluation.report import Reuse
 from app.ml.evaluation.splits import Split, holdout
+from app.ml.evaluation.time_splits import TimeOrder, latest, read_times
 from app.ml.job import Loaded
 from app.ml.models import seen_rows
 from app.ml.models.model import Model
 from app.ml.models.seen_rows import SeenRows
 from app.ml.preparation.row_hashes import row_hashes
-from app.ml.preparation.target import Target
-from app.ml.tables.casting import training_of
+from app.ml.preparation.target import Target, read_weights
+from app.ml.training.calibration_roles import Roles
 from app.ml.training.table_evaluation import BLOCK, only, read_truth, trainings
 from app.ml.training.unseen_rows import Unseen, reuse_of, unseen
 
@@ -38,18 +39,21 @@ class PredictedRows(NamedTuple):
     """(n,) of the model's classes."""
     probabilities: Matrix
     """(n, k)."""
+    weights: Vector | None = None
+    """(n,) of mean 1; None: all count the same."""
 
     def take(self, places: Labels) -> "PredictedRows":
-        return PredictedRows(self.numbers[places], self.codes[places], self.probabilities[places])
+        weights = None if self.weights is None else self.weights[places]
+        return PredictedRows(self.numbers[places], self.codes[places], self.probabilities[places], weights)
 
 
 class Division(NamedTuple):
-    """Division of the rows: at random, class by class; or in whole groups."""
+    """Division of the rows: at random, class by class; in whole groups; or the latest apart from those before."""
 
     test_fraction: float
     seed: int
-    group: str | None
-    """Column of the groups."""
+    roles: Roles
+    """Columns of the dataset that divide and weigh its rows."""
 
 
 class CalibrationRows(NamedTuple):
@@ -60,12 +64,10 @@ class CalibrationRows(NamedTuple):
     chosen: Unseen
     unknown: int
     """Rows of classes that the model does not know, in neither part."""
-
-
-def group_of(receipt: Mapping[str, JSON]) -> str | None:
-    """The column whose groups the training of the model kept together."""
-    group: str | None = ((training_of(receipt).get("spec") or {}).get("validation") or {}).get("group")
-    return group
+    roles: Roles = Roles()
+    """Columns that divided and weighed them."""
+    since: str | None = None
+    """The earliest time of the rows that measure, where time divides them."""
 
 
 def calibration_rows(
@@ -78,10 +80,20 @@ def calibration_rows(
     model = loaded.model
     chosen = _unseen(loaded, read_truth(loaded.version.header, model.target, table), table, digest)
     target = only(chosen.target, np.flatnonzero(_codes(model, chosen.target) != UNKNOWN))
-    rows = _predicted(model, table, target, progress)
-    split = _divided(model, rows, table, division)
+    rows = _weighted(_predicted(model, table, target, progress), table, division.roles.weights)
+    name = division.roles.time
+    times = None if name is None else read_times(table, name, rows.numbers)
+    split = _divided(model, rows, table, division, times)
     unknown = chosen.target.rows.size - target.rows.size
-    return CalibrationRows(rows.take(split.train), rows.take(split.test), chosen, unknown)
+    since = None if times is None else times.first(split.test)
+    return CalibrationRows(rows.take(split.train), rows.take(split.test), chosen, unknown, division.roles, since)
+
+
+def _weighted(rows: PredictedRows, table: pa.Table, name: str | None) -> PredictedRows:
+    if name is None or not rows.numbers.size:
+        return rows
+    weights = read_weights(table.column(name), name, rows.numbers)
+    return rows._replace(weights=weights / weights.mean())
 
 
 def reuse(loaded: Loaded, rows: CalibrationRows, digest: str) -> Reuse:
@@ -118,11 +130,17 @@ def _predicted(model: Model, table: pa.Table, target: Target, progress: Progress
     return PredictedRows(target.rows, _codes(model, target), probabilities)
 
 
-def _divided(model: Model, rows: PredictedRows, table: pa.Table, division: Division) -> Split:
-    groups = None if division.group is None else read_groups(table, division.group, rows.numbers)
-    rng = np.random.Generator(np.random.PCG64(division.seed))
-    none = Split(np.zeros(0, np.intp), np.zeros(0, np.intp))
-    split = holdout(rows.codes.size, division.test_fraction, rng, rows.codes, groups) if rows.codes.size else none
+def _divided(model: Model, rows: PredictedRows, table: pa.Table, division: Division, times: TimeOrder | None) -> Split:
+    fraction, group = division.test_fraction, division.roles.group
+    if times is not None:
+        test = latest(times.codes, fraction)
+        split = Split(np.setdiff1d(np.arange(rows.codes.size), test), test)
+    elif rows.codes.size:
+        groups = None if group is None else read_groups(table, group, rows.numbers)
+        rng = np.random.Generator(np.random.PCG64(division.seed))
+        split = holdout(rows.codes.size, fraction, rng, rows.codes, groups)
+    else:
+        split = Split(np.zeros(0, np.intp), np.zeros(0, np.intp))
     if lacking := [*_lacking(model, rows.codes, split)]:
         raise InvalidData(
             f"Of every class at least {FEWEST} rows must fit the map and 1 must measure it, all of them rows that the "

@@ -29,7 +29,7 @@ class MeasuredProbabilities(NamedTuple):
 
 def calibrate(model: Model, rows: PredictedRows, method: Method) -> Model:
     """The model with one more calibrator, fitted to these rows."""
-    one = Calibrator.of(method, rows.probabilities, rows.codes)
+    one = Calibrator.of(method, rows.probabilities, rows.codes, rows.weights)
     return replace(model, calibrators=(*model.calibrators, one))
 
 
@@ -37,12 +37,11 @@ def measure(after: Model, rows: PredictedRows, bins: Bins, seed: int) -> Measure
     """after: the calibrated model. rows: with the probabilities before its last calibrator."""
     classes, truth = after.classes or (), rows.codes
     draws = Resamples.of(truth.size, np.random.Generator(np.random.PCG64(seed)))
-    new = calibrated(after.calibrators[-1], rows.probabilities)
-    before, now = (reliability(truth, p, classes, draws, bins) for p in (rows.probabilities, new))
+    counted, new = Rows(draws, rows.weights), calibrated(after.calibrators[-1], rows.probabilities)
+    before, now = (reliability(truth, p, classes, counted, bins) for p in (rows.probabilities, new))
     known, options = after.algorithm.known, NO_OPTIONS._replace(numbers=rows.numbers)
     accepted = None if known is None else known(after.params, new)
-    assigned, counted = new.argmax(axis=1), Rows(draws)
-    found = of_classes(truth, assigned, new, counted, classes=classes, options=options, accepted=accepted)
+    found = of_classes(truth, new.argmax(axis=1), new, counted, classes=classes, options=options, accepted=accepted)
     return MeasuredProbabilities(before, now, found)
 
 

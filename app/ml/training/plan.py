@@ -107,6 +107,8 @@ def plan(
     chosen = [known[name] for name in features if name in known]
     if projection is not None:
         chosen = coordinates(sum(encoded_widths(spec, None, chosen)))  # as many as there can be
+    elif related is not None and related.alone:
+        chosen = coordinates(1)  # the places of items
     size, found = _size(spec, task, chosen, classes_of(spec, known, task), rows)
     faults += [*found, *transform_faults(learned, task)]
     if not features and not faults:

@@ -49,14 +49,17 @@ CRITERIA: Mapping[str, Criterion] = {
     "aic": Criterion(partial(_of_training_rows, "aic"), PredictionKind.LOG_DENSITY, higher=False),
 }
 INSTEAD = "take silhouette, davies_bouldin, stability or gap."
+OF_MAPS = "take trustworthiness, continuity or stress."
 REFUSED = {
     "inertia": f"inertia falls with every further cluster: {INSTEAD}",
     "quantisation_error": f"quantisation_error falls with every further cluster: {INSTEAD}",
     "purity": "purity rises with every further cluster: take adjusted_rand or adjusted_mutual_information.",
     "normalized_mutual_information": "normalized_mutual_information rises with more clusters, as chance does: take "
     "adjusted_mutual_information or adjusted_rand.",
+    "reconstruction_error": f"reconstruction_error falls with every further component: {OF_MAPS}",
+    "explained_variance": f"explained_variance rises with every further component: {OF_MAPS}",
 }
-"""Metrics of a clustering that further clusters improve, with the reason why each cannot choose their number."""
+"""Metrics that further clusters or components improve, with the reason why each cannot choose their number."""
 COMPARING = frozenset({"adjusted_rand", "adjusted_mutual_information"})
 """Metrics that need classes to compare clusters with."""
 PLURALS = {
@@ -75,7 +78,7 @@ def metric_fault(metric: str | None, task: Task, *, compared: bool) -> str | Non
     if metric is None or metric == Q:
         return None
     ranks = CRITERIA[metric].ranks if metric in CRITERIA else MEASURES[metric].of if metric in MEASURES else None
-    if metric in REFUSED:
+    if metric in REFUSED and metric not in MEASURES:
         ranks = PredictionKind.LABEL
     if ranks is not None and ranks is not task.record.prediction:
         return f"{metric} ranks {PLURALS[ranks]} only."

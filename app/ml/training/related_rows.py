@@ -32,4 +32,4 @@ def read_relations(
         raise ValueError("only a plan with the table of relations reads rows")
     table = related.read()
     edges = read_edges(given, table, items) if given.form == "edges" else read_pairs(given, table, items)
-    return Relations(meaning, edges=edges)
+    return Relations(meaning, edges=edges, by_item=related.alone)

@@ -30,6 +30,8 @@ class RelatedTable(NamedTuple):
     columns: tuple[TableColumn, ...]
     read: Callable[[], pa.Table] | None = None
     """All pairs, after the rows of the training's own dataset; only where rows are read."""
+    alone: bool = False
+    """True if the training has no dataset of its own: its rows are the items of these edges."""
 
 
 def related_faults(

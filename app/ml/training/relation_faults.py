@@ -1,11 +1,11 @@
 """Faults of relations between rows, before any row is read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.errors import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import JSON, Form, Meaning, Task
-from app.ml.contract.columns import TableColumn
+from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.training.edge_table import edge_faults
 from app.ml.training.pair_table import pair_faults
 from app.ml.training.related_table import RelatedTable, related_faults
@@ -49,9 +49,13 @@ def _not_taken(spec: TrainSpec, form: Form, meaning: Meaning) -> Iterator[Fault]
         yield Fault(f"{AT}/meaning", f"{name} takes the meaning {' or '.join(taken[form])} only.", "not_taken")
 
 
-def evaluation_faults(task: Task, receipt: Mapping[str, JSON]) -> Iterator[Fault]:
-    """A model without a target that learned a square table lacks the values of other rows beside each other."""
+def evaluation_faults(task: Task, receipt: Mapping[str, JSON], inputs: Sequence[InputColumn]) -> Iterator[Fault]:
+    """A model without a target that learned a square table lacks the values of other rows beside each other, and one of
+    items has no others.
+    """
     relations = (receipt.get("spec") or {}).get("relations") or {}
-    if relations.get("form") == "square" and not task.supervised:
+    if any(column.strict_levels for column in inputs):
+        yield Fault("/model", "It was trained on edges alone: it has no values of rows that metrics compare.")
+    elif relations.get("form") == "square" and not task.supervised:
         detail = "It was trained on a square table: metrics of other rows need their values beside each other."
         yield Fault("/model", f"{detail} Hold rows out in the training instead.")

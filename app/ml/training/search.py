@@ -19,7 +19,7 @@ from pydantic import Field
 from app.errors import InvalidData, ValiantError
 from app.ml import nested
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Each, Labels, Task, Vector, in_turn
+from app.ml.contract.algorithm import Each, Labels, Vector, in_turn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
 from app.ml.statistics.metric_value import Metric, fold_mean
@@ -32,6 +32,7 @@ from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
 
+SEPARATION = "separation"
 TIE = 1e-9
 """Relative difference of two means below which neither is better."""
 N = TypeVar("N", float, Vector)
@@ -111,7 +112,7 @@ def rank(
     if not splits:
         raise InvalidData("There are too few training rows for folds.")
     copies = Copies.look(table, training_set.target.rows, planned.features, planned.target, train=rows).among(rows)
-    name = metric or _usual(training_set.task, found)
+    name = metric or _usual(training_set, found)
     comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
@@ -196,8 +197,13 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, 
     return Ranking(metric, tried, best, result)
 
 
-def _usual(task: Task, found: Sequence[Candidate]) -> str:
-    """That of the task; accuracy where the shares of classes of a candidate are no probabilities."""
+def _usual(training_set: TrainingSet, found: Sequence[Candidate]) -> str:
+    """That of the task; accuracy where the shares of classes of a candidate are no probabilities, and separation where
+    a projection learns from classes.
+    """
+    task = training_set.task
+    if not task.supervised and training_set.target.codes is not None:
+        return SEPARATION
     of_degrees = (nested.degrees(find(one.spec.algorithm.name).algorithm, one.spec.algorithm) for one in found)
     return "accuracy" if task.of_classes and any(of_degrees) else task.record.measure
 

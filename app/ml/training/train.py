@@ -15,6 +15,7 @@ from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
 from app.ml.training import coefficient_stability as stability
+from app.ml.training.cluster_stability import stability_under_halving
 from app.ml.training.cross_validation import Fits, Validated, validate
 from app.ml.training.drawn_rows import DrawnRows, draw
 from app.ml.training.fit import Fitted, calibrate, calibrate_by_folds, evaluate_rows, evaluate_training_rows, fit_rows
@@ -69,7 +70,11 @@ def train(
     if planned.projection is not None:
         model = planned.projection.before(model)
     result = result.model_copy(
-        update={"intervals": intervals, "warnings": [*result.warnings, *interval_warnings(intervals)]}
+        update={
+            "stability": stability_under_halving(training_set, split.train, spec.seed),
+            "intervals": intervals,
+            "warnings": [*result.warnings, *interval_warnings(intervals)],
+        }
     )
     return Trained(encode(model), result, record_golden(model, drawn.shown), seen_rows.encode(seen))
 

@@ -42,6 +42,7 @@ from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.difficulty import read_curriculum
 from app.ml.training.fit_in_batches import Batches, fit_batches
+from app.ml.training.item_preparation import item_preparation
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
 from app.ml.training.related_rows import read_relations
@@ -200,6 +201,8 @@ class TrainingSet(NamedTuple):
         raw = self.raw
         if self.is_square:
             raw = raw.named([raw.columns[row].name for row in known])
+        if self.relations is not None and self.relations.by_item:
+            return item_preparation(raw, known)
         return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred)
 
     def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:

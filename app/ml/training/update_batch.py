@@ -43,12 +43,17 @@ class FedBatch(NamedTuple):
 
 
 def spec_of(receipt: Mapping[str, JSON]) -> TrainSpec | None:
-    """The request of the training, without its splits; None where this release cannot read it."""
+    """The request of the training, without its splits and names of rows; None where this release cannot read it."""
+    spec = _requested(receipt)
+    return spec and spec.model_copy(update={"validation": Validation(test_fraction=0.0), "item": None})
+
+
+def _requested(receipt: Mapping[str, JSON]) -> TrainSpec | None:
+    """The whole request of the training, as `spec_of`."""
     try:
-        spec = TrainSpec.model_validate(training_of(receipt)["spec"])
+        return TrainSpec.model_validate(training_of(receipt)["spec"])
     except (ValidationError, KeyError):
         return None
-    return spec.model_copy(update={"validation": Validation(test_fraction=0.0), "item": None})
 
 
 def learners() -> list[str]:
@@ -107,7 +112,7 @@ def _unknown_columns(
     if spec.features is not None or spec.preprocessing.projection is not None:
         return
     inputs = {column.name for column in header.inputs}
-    for name in chosen_features(spec, columns, rows)[0]:
+    for name in chosen_features(_requested(header.receipt) or spec, columns, rows)[0]:
         if name not in inputs and name not in ignored:
             detail = f"The model does not know its column {name!r}: name it in ignored_columns to leave it out."
             yield Fault(AT, detail, "unknown_column")

@@ -18,6 +18,7 @@ from app.ml import nested
 from app.ml.catalogue import Entry, catalogue
 from app.ml.contract.algorithm import Accepts, Data, Fit, Params, TargetKind, Task
 from app.ml.contract.data import Unlabelled
+from app.ml.contract.task import PredictionKind
 from app.ml.models import state_format
 
 settings.register_profile(
@@ -195,19 +196,20 @@ def shape_of_prediction() -> Any:
         assert isinstance(predicted, np.ndarray)
         assert len(predicted) == rows
         assert np.isfinite(predicted).all(), "a prediction is a number"
-        if case.task in {Task.REGRESSION, Task.DENSITY}:
+        kind = case.task.record.prediction
+        if kind in {PredictionKind.NUMBER, PredictionKind.LOG_DENSITY}:
             assert predicted.shape == (rows,)
             assert predicted.dtype == np.float64
-        if case.task is Task.CLASSIFICATION:
+        if kind is PredictionKind.PROBABILITIES:
             assert predicted.ndim == 2
             assert classes is None or predicted.shape[1] == classes
             assert ((predicted >= 0) & (predicted <= 1)).all()
             np.testing.assert_allclose(predicted.sum(axis=1), 1, rtol=1e-12)
-        if case.task is Task.CLUSTERING:
+        if kind is PredictionKind.LABEL:
             assert predicted.shape == (rows,)
             assert predicted.dtype.kind in "iu"
             assert (predicted >= 0).all()
-        if case.task is Task.PROJECTION:
+        if kind is PredictionKind.COORDINATES:
             assert predicted.ndim == 2
             assert predicted.shape[1] >= 1
 

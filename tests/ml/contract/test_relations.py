@@ -1,5 +1,6 @@
 """Relations between rows: every algorithm learns from each form that it declares, and refuses the others by name."""
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -9,8 +10,11 @@ import pytest
 from app.errors import InvalidRequest
 from app.ml.contract.algorithm import Form, Meaning
 from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.evaluation.validation import Validation
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
+from app.ml.preparation.request import Preprocessing
+from app.ml.training.edge_rows import read_edge_rows
 from app.ml.training.plan import plan
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.train import train
@@ -92,3 +96,20 @@ def test_relations_are_learned_from_or_refused_by_name(case, form, meaning):
     (where,) = faults
     assert where == ("/relations/meaning" if taken else "/relations/form")
     assert faults[where].startswith(f"{case.entry.name} takes ")
+
+
+@pytest.mark.parametrize("meaning", [meaning for form, meaning in GIVEN if form is Form.EDGES])
+def test_edges_alone_are_learned_from_and_items_predicted(case, meaning):
+    """With edges between all rows the columns add nothing: items have the predictions of the rows that they name."""
+    if meaning not in case.algorithm.relations.get(Form.EDGES, ()):
+        with pytest.raises(InvalidRequest):
+            planned(case, Form.EDGES, meaning)
+        return
+    request, table = planned(case, Form.EDGES, meaning)
+    table = table.sort_by("name")
+    beside = decode(train(request, table, data_digest="sha256:0").blob).predict(table).predictions
+    alone = request.spec.model_copy(update={"validation": Validation(), "preprocessing": Preprocessing()})
+    edges, by_item = read_edge_rows(alone, request.related, request.related.read(), math.inf), table.select(["name"])
+    made = train(edges.planned, edges.table, data_digest="sha256:0")
+    assert decode(made.blob).predict(by_item).predictions == beside
+    check_golden(decode(made.blob), made.golden)

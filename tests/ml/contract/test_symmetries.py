@@ -75,7 +75,7 @@ def apart(case, symmetry, seed):
     data = case.data(ROWS, COLUMNS, CLASSES, seed=seed)
     query = case.data(QUERY, COLUMNS, CLASSES, seed=seed + 100).x
     one, other = (predicted(case, data, query) for predicted in CHANGES[symmetry])
-    if case.task is Task.CLUSTERING:
+    if case.task.labels:
         one, other = (_together(labels) for labels in (one, other))
     if one.shape != other.shape:
         return np.inf

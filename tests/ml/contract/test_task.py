@@ -12,8 +12,8 @@ from app.ml.training.task_choice import fitting_tasks
 
 ROOT = Path(app.__file__).parent
 WORKERS = ROOT.parent / "workers"
-OWN = "ml/algorithms", "ml/numerics", "ml/contract/task.py", "docs/algorithm_page.py"
-"""The records themselves, and an example for each task, are data."""
+OWN = "ml/algorithms", "ml/numerics", "ml/contract/task.py"
+"""The records themselves, and what computes."""
 NAMES = "|".join(Task)
 NAMED = re.compile(
     rf"""\bTask\.[A-Z]+\b|\btask\b.{{0,20}}([=!]=|\bin\b) *[{{(\[]?["']"""

@@ -8,6 +8,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 from app.ml.evaluation.reliability import Bins, reliability
 from app.ml.statistics.calibration_error import Gaps, calibration_error
 from app.ml.statistics.intervals import Resamples
+from app.ml.statistics.resampling import Rows
 
 
 def drawn(rng, rows, slope):
@@ -17,9 +18,9 @@ def drawn(rng, rows, slope):
     return p, (rng.random(rows) < share).astype(np.intp)
 
 
-def measured(p, y, **bins):
-    draws = Resamples.of(y.size, np.random.default_rng(0))
-    return reliability(y, np.column_stack([1 - p, p]), ("no", "yes"), draws, Bins(**bins))
+def measured(p, y, weights=None, **bins):
+    counted = Rows(Resamples.of(y.size, np.random.default_rng(0)), weights)
+    return reliability(y, np.column_stack([1 - p, p]), ("no", "yes"), counted, Bins(**bins))
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
@@ -39,11 +40,26 @@ def test_curves_and_metrics_are_those_of_scikit_learn(strategy):
     assert values["brier"] == pytest.approx(brier_score_loss(y, p), rel=1e-12)
 
 
+def test_rows_of_a_whole_weight_count_as_so_many_rows():
+    p, y = drawn(np.random.default_rng(5), 300, 0.5)
+    weights = np.random.default_rng(6).integers(1, 5, 300)
+    one, many = measured(p, y, weights * 1.0), measured(np.repeat(p, weights), np.repeat(y, weights))
+    for ours, theirs in zip(one.metrics, many.metrics, strict=True):
+        assert ours.value == pytest.approx(theirs.value, rel=1e-12)
+        assert ours.lower < ours.value < ours.upper
+        assert ours.upper - ours.lower > theirs.upper - theirs.lower, "300 rows are known less well than 750"
+    for ours, theirs in zip(one.curves[0].bins, many.curves[0].bins, strict=True):
+        assert ours.mean_probability == pytest.approx(theirs.mean_probability, rel=1e-12)
+        assert ours.observed_share.value == pytest.approx(theirs.observed_share.value, rel=1e-12)
+        assert ours.observed_share.lower < ours.observed_share.upper
+    assert sum(one.rows for one in one.curves[0].bins) == 300
+
+
 def test_of_three_classes_the_error_is_the_mean_over_them():
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.ones(3), 400)
     y = rng.integers(0, 3, 400)
-    found = reliability(y, p, ("a", "b", "c"), Resamples.of(400, rng), Bins())
+    found = reliability(y, p, ("a", "b", "c"), Rows(Resamples.of(400, rng)), Bins())
     assert [curve.label for curve in found.curves] == ["a", "b", "c"]
     errors = [curve.expected_calibration_error.value for curve in found.curves]
     assert found.metrics[0].value == pytest.approx(np.mean(errors), rel=1e-12)
@@ -75,7 +91,7 @@ def test_intervals_hold_the_error_of_the_model(slope, rows, least):
     rng, edges = np.random.default_rng(4), Bins().edges(np.zeros(0))
 
     def gaps(p, left, draws):
-        return Gaps.of(left, np.searchsorted(edges[1:-1], p), 10, draws)
+        return Gaps.of(left, np.searchsorted(edges[1:-1], p), 10, Rows(draws))
 
     p = (np.arange(200_000) + 0.5) / 200_000
     whole = gaps(p, p**slope / (p**slope + (1 - p) ** slope) - p, Resamples.none(p.size))

@@ -9,7 +9,7 @@ from app.ml.contract.progress import unheard
 from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, calibrate, evaluate, update
 from app.ml.models import safetensors_format
-from app.ml.models.header import FORMATS
+from app.ml.models.header import CALIBRATED_FORMAT
 from app.ml.models.model import decode, encode
 from tests.ml.jobs.test_combine import combined, flats, loaded, model
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
@@ -141,7 +141,7 @@ def test_stored_bytes_give_the_same_probabilities_and_the_same_rows_the_same_byt
     assert (after.inputs, after.classes, after.name) == (sure.model.inputs, sure.model.classes, sure.model.name)
     assert after.nbytes > sure.model.nbytes
     document, arrays = safetensors_format.read(made.blob)
-    assert document["format"] == FORMATS[-1]
+    assert document["format"] == CALIBRATED_FORMAT
     assert "calibrators" not in safetensors_format.read_document(encode(sure.model))
     arrays["calibrators.0.knots"] = arrays["calibrators.0.knots"][::-1].copy()
     with pytest.raises(CorruptModel):
@@ -207,6 +207,63 @@ def test_groups_of_the_training_are_not_divided():
     kept = evaluated(loaded(made.trained, "m", 2), rows, examples=1000)
     tested = {row // 5 for cell in kept.confusion_matrix.cells for row in cell.rows}
     assert 5 * len(tested) == made.result.rows_test == kept.rows
+
+
+def beside(rows, seed, **columns):
+    found = echoes(rows, seed)
+    for name, cells in columns.items():
+        found = found.append_column(name, pa.array(cells(rows)))
+    return found
+
+
+def weeks(rows):
+    return np.random.default_rng(rows).permutation(rows) // 10 * 1.0
+
+
+def test_of_a_training_in_order_of_time_later_rows_measure_the_maps():
+    base = naive(beside(200, 0, week=weeks), validation={"time": "week", "test_fraction": 0.2})
+    rows = beside(300, 1, week=weeks)
+    made = outcome(base, rows, test_fraction=0.3)
+    kept = evaluated(loaded(made.trained, "m", 2), rows, examples=1000)
+    tested = [row for cell in kept.confusion_matrix.cells for row in cell.rows]
+    assert sorted(tested) == np.flatnonzero(rows["week"].to_numpy() >= 21).tolist()
+    assert (made.result.rows_fit, made.result.rows_test) == (210, 90)
+    assert made.trained.report.evidence.endswith("Those that measure are the latest by column 'week', from 21 on.")
+
+
+def test_weights_of_rows_count_in_the_maps_and_in_what_measures_them(table):
+    """Rows of weight 3 count as three that are equal, but for what is known of them."""
+
+    def uneven(rows):
+        return 1.0 + 2 * (np.arange(rows) % 3 == 0)
+
+    base = naive(beside(200, 0, w=uneven), weights="w", **ALL)
+    rows = beside(600, 1, w=uneven)
+    made = outcome(base, rows)
+    (maps,) = decode(made.trained.blob).calibrators
+    plain = outcome(base, rows.drop_columns(["w"]))
+    assert any("lacks the column 'w', the weights" in one for one in plain.trained.report.warnings)
+    assert not any("lacks the column" in one for one in made.trained.report.warnings)
+    assert made.trained.report.evidence.endswith("Rows count by column 'w'.")
+    assert not np.allclose(decode(plain.trained.blob).calibrators[0].coef, maps.coef)
+    tested = [row for cell in plain_cells(made, rows) for row in cell.rows]
+    p = decode(made.trained.blob).predict(rows.take(tested)).probabilities
+    codes = np.array(rows["class"].to_pylist())[tested] == "yes"
+    losses = -np.log(np.where(codes, p[:, 1], p[:, 0]))
+    expected = np.average(losses, weights=rows["w"].to_numpy()[tested])
+    assert made.result.after.metrics[1].value == pytest.approx(expected, rel=1e-9)
+
+
+def plain_cells(made, rows):
+    return evaluated(loaded(made.trained, "m", 2), rows, examples=1000).confusion_matrix.cells
+
+
+def test_a_column_that_cannot_have_its_role_is_refused():
+    base = naive(beside(200, 0, w=np.ones), weights="w", **ALL)
+    named = beside(300, 1, w=lambda rows: ["heavy", "light"] * (rows // 2))
+    assert faults(base, named) == [("/dataset", "wrong_kind")]
+    with pytest.raises(InvalidData, match="Row weights are numbers above zero"):
+        outcome(base, beside(300, 1, w=np.zeros))
 
 
 def test_rows_of_unknown_classes_are_left_out(sure):

@@ -33,14 +33,14 @@ class Calibrator(NamedTuple):
     """(m,) the place behind the last knot of each map; (0,) of sigmoids."""
 
     @classmethod
-    def of(cls, method: Method, probabilities: Matrix, codes: Labels) -> "Calibrator":
-        """Fitted to probabilities (n, k) of rows and their classes (n,)."""
-        none = np.zeros((0, 2))
+    def of(cls, method: Method, probabilities: Matrix, codes: Labels, weights: Vector | None = None) -> "Calibrator":
+        """Fitted to probabilities (n, k) of rows, their classes (n,) and weights (n,); None: all count the same."""
+        none, counts = np.zeros((0, 2)), np.ones(codes.size) if weights is None else weights
         pairs = [(probabilities[:, j], (codes == j) * 1.0) for j in mapped(probabilities.shape[1])]
         if method == "sigmoid":
-            coef = np.stack([sigmoid(log_odds(p), of_class) for p, of_class in pairs])
+            coef = np.stack([sigmoid(log_odds(p), of_class, counts) for p, of_class in pairs])
             return cls(coef, none, np.zeros(0, np.intp))
-        found = [isotonic(p, of_class, np.ones(p.size)) for p, of_class in pairs]
+        found = [isotonic(p, of_class, counts) for p, of_class in pairs]
         return cls(none, np.concatenate(found), np.cumsum([len(one) for one in found]))
 
     def maps(self) -> list[Callable[[Vector], Vector]]:

@@ -25,15 +25,21 @@ def classes(k, rows=600, seed=0):
     return x, y
 
 
+@pytest.mark.filterwarnings("ignore:Since FrozenEstimator")
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize(
     ("method", "estimator", "tolerance"), [("sigmoid", LogOdds, 1e-4), ("isotonic", GaussianNB, 1e-12)]
 )
-def test_probabilities_are_those_of_scikit_learn(method, estimator, tolerance, k):
+def test_probabilities_are_those_of_scikit_learn(method, estimator, tolerance, k, weighted):
     x, y = classes(k)
+    drawn = np.random.default_rng(3).gamma(1.0, size=200)
+    weights = drawn / drawn.mean() if weighted else None
     base = estimator().fit(x[:200], y[:200])
-    peer = CalibratedClassifierCV(FrozenEstimator(base), method=method).fit(x[200:400], y[200:400])
-    ours = Calibrator.of(method, base.predict_proba(x[200:400]), y[200:400])
+    peer = CalibratedClassifierCV(FrozenEstimator(base), method=method).fit(
+        x[200:400], y[200:400], sample_weight=weights
+    )
+    ours = Calibrator.of(method, base.predict_proba(x[200:400]), y[200:400], weights)
     found = calibrated(ours, base.predict_proba(x[400:]))
     np.testing.assert_allclose(found, peer.predict_proba(x[400:]), atol=tolerance)
 
@@ -45,17 +51,17 @@ def test_no_point_near_the_sigmoid_has_a_lower_cross_entropy():
 
     def loss(slope, intercept):
         z = slope * scores + intercept
-        return (np.logaddexp(0, z) - smoothed(of_class) * z).mean()
+        return (np.logaddexp(0, z) - smoothed(of_class, np.ones(400)) * z).mean()
 
-    slope, intercept = sigmoid(scores, of_class)
+    slope, intercept = sigmoid(scores, of_class, np.ones(400))
     assert all(loss(slope + a, intercept + b) > loss(slope, intercept) for a, b in rng.normal(0, 1e-3, (50, 2)))
 
 
 def test_separated_scores_and_equal_scores_have_a_finite_sigmoid():
     apart = np.repeat([0.0, 1.0], 20)
-    slope, intercept = sigmoid(np.where(apart > 0, 5.0, -5.0), apart)
+    slope, intercept = sigmoid(np.where(apart > 0, 5.0, -5.0), apart, np.ones(40))
     assert 1 / (1 + np.exp(-5 * slope - intercept)) == pytest.approx(21 / 22, rel=1e-6)
-    slope, intercept = sigmoid(np.full(40, 0.3), apart)
+    slope, intercept = sigmoid(np.full(40, 0.3), apart, np.ones(40))
     assert (slope, intercept) == (0.0, pytest.approx(0.0))
 
 
