@@ -64,6 +64,7 @@ from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.density import gaussian_mixture as mixture
 from app.ml.numerics.density.gaussian_mixture import Components, Form, Options
 from app.ml.numerics.density.mixture_starts import Starts, best_run, low_quantile
+from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.standard_units import StandardUnits, standard_units
 
 FORMS: dict[str, Form] = {"full": "full", "diag": "diagonal", "spherical": "spherical"}
@@ -186,6 +187,12 @@ def anomaly(params: GMM, state: State, x: Matrix) -> NDArray[np.bool_]:
     return log_density(params, state, x) < state.threshold
 
 
+def normals(params: GMM, state: State) -> Normals:
+    """The components, as the query of ellipsoids reads them."""
+    components = components_of(state)
+    return Normals(state.shares, state.means, components.factors if components.full else 1 / state.whitening)
+
+
 def free_parameters(params: GMM, state: State) -> float:
     k, d = state.means.shape
     covariance = {"full": d * (d + 1) / 2, "diag": d, "spherical": 1}[params.covariance_type]
@@ -248,6 +255,7 @@ ALGORITHM = Algorithm(
     },
     prototypes=lambda _, state: state.means,
     free_parameters=free_parameters,
+    queries={"ellipsoids": normals},
     summary=summary,
     in_units=in_units,
     breaks={Symmetry.SCALE: "a density is per unit of its columns"},
