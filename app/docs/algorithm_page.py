@@ -67,8 +67,11 @@ def _lines(entry: Entry) -> Iterator[str]:
     yield "## Parameters\n"
     yield from _parameters(entry)
     if outputs := entry.algorithm.outputs:
-        yield "\n## Outputs\n\nValues that `include` of a prediction adds:\n\n| output | meaning |\n|---|---|"
-        yield from (f"| `{name}` | {_escaped(output.description)} |" for name, output in outputs.items())
+        yield "\n## Outputs\n\nValues that `include` of a prediction adds:\n"
+        yield "| output | shape for n rows | meaning |\n|---|---|---|"
+        yield from (
+            f"| `{name}` | {output.shape} | {_escaped(output.description)} |" for name, output in outputs.items()
+        )
     yield f"\n## Method\n\n{_escaped(entry.method)}\n"
     if entry.references:
         yield "## References\n"

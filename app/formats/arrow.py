@@ -225,7 +225,7 @@ def as_arrow(
     if model.classes is not None:
         names = [f"probability_{label}" for label in model.classes]
         columns |= zip(names, map(pa.array, numbers_of(model, predicted).T), strict=True)
-    columns |= {name: _column(values) for name, values in outputs_of(predicted, extras)}
+    columns |= {name: _column(values) for name, values in outputs_of(model, predicted, extras)}
     if extras.policy is not None:
         columns["decision"] = pa.array(decisions, pa.string())
     columns = {name: _placed(incoming, values) for name, values in columns.items()}
@@ -254,7 +254,7 @@ def _column(values: NDArray[Any]) -> pa.Array:
     """A column of (n,) numbers, or of (n, k) as lists."""
     if values.ndim == 1:
         return pa.array(values)
-    ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.size // len(values))
+    ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.shape[1])
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.ravel()))
 
 

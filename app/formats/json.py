@@ -69,7 +69,7 @@ def as_json(
         document["classes"] = model.classes
         document["probabilities"] = _spread(incoming, _probabilities(predicted))
     if extras.include:
-        document["outputs"] = {name: _spread(incoming, values) for name, values in outputs_of(predicted, extras)}
+        document["outputs"] = {name: _spread(incoming, values) for name, values in outputs_of(model, predicted, extras)}
     if decisions is not None:
         document["decisions"] = _spread(incoming, decisions)
     document["flags"] = [_flag(incoming, flag) for flag in predicted.flags] if predicted else []

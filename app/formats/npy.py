@@ -87,7 +87,7 @@ def as_npy(
     if extras.confidence is not None:
         values = np.column_stack([values, intervals(predicted)])
     if extras.include:
-        values = np.column_stack([values, *(part for _, part in outputs_of(predicted, extras))])
+        values = np.column_stack([values, *(part for _, part in outputs_of(model, predicted, extras))])
     values = _spread(incoming, values)
     body = _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes()
     return WrittenPrediction(body, version.version, incoming.ignored, incoming.rows)

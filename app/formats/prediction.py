@@ -61,10 +61,11 @@ def intervals(predicted: Predicted | None) -> Matrix:
     return np.empty((0, 2)) if predicted is None else np.ascontiguousarray(predicted.intervals, np.float64)
 
 
-def outputs_of(predicted: Predicted | None, extras: Extras) -> Iterator[tuple[str, NDArray[Any]]]:
+def outputs_of(model: Model, predicted: Predicted | None, extras: Extras) -> Iterator[tuple[str, NDArray[Any]]]:
     """Name and values, of the good rows, of each output that the request includes."""
     for name in extras.include:
-        yield name, np.empty(0) if predicted is None else predicted.outputs[name]
+        offered = model.algorithm.outputs[name]
+        yield name, offered.none(model.params, model.state) if predicted is None else predicted.outputs[name]
 
 
 def numbers_of(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:

@@ -13,13 +13,19 @@ class OutputCard(Wire):
 
     name: str = Field(description="Name, as `include` of a prediction takes it.")
     description: str = Field(description="Meaning and unit.")
+    shape: str = Field(
+        description="Shape for n rows: `(n,)` is one value for each row, `(n, k)` a list of k values for each row."
+    )
 
 
 def output_cards(algorithm: str) -> list[OutputCard]:
     """Outputs of an algorithm of the catalogue; none of one that a later release has dropped."""
     entry = catalogue().get(algorithm)
     outputs = entry.algorithm.outputs if entry else {}
-    return [OutputCard(name=name, description=outputs[name].description) for name in sorted(outputs)]
+    return [
+        OutputCard(name=name, description=outputs[name].description, shape=outputs[name].shape)
+        for name in sorted(outputs)
+    ]
 
 
 class AlgorithmCard(Wire):

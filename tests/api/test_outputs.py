@@ -39,7 +39,7 @@ def test_the_version_and_the_catalogue_name_the_outputs(client):
     assert version["task"] == "density"
     card = client.get("/v1/algorithms/gaussian").json()
     assert version["outputs"] == card["outputs"]
-    assert [output["name"] for output in card["outputs"]] == ["anomaly", "distance"]
+    assert [output["name"] for output in card["outputs"]] == ["anomaly", "distance", "tail_probability"]
     assert client.get("/v1/models/output-width/versions/1").json().get("outputs", []) == []
 
 
@@ -80,7 +80,7 @@ def test_arrow_npy_and_tensors_hold_the_same(client):
     assert [one["name"] for one in default] == ["predict"]
     metadata = client.get("/v2/models/output-flowers").json()["outputs"]
     assert {one["name"]: one["datatype"] for one in metadata} == {
-        "predict": "FP64", "distance": "FP64", "anomaly": "BOOL"
+        "predict": "FP64", "distance": "FP64", "tail_probability": "FP64", "anomaly": "BOOL"
     }  # fmt: skip
 
 
@@ -131,7 +131,10 @@ def test_a_cluster_has_the_distance_to_its_centre(client):
 @pytest.mark.parametrize(
     ("model", "detail"),
     [
-        ("output-flowers", "The model has no output 'distanc'; did you mean 'distance'? It has anomaly, distance."),
+        (
+            "output-flowers",
+            "The model has no output 'distanc'; did you mean 'distance'? It has anomaly, distance, tail_probability.",
+        ),
         ("output-width", "This model has no outputs beside its predictions."),
     ],
 )
@@ -142,4 +145,6 @@ def test_an_output_that_a_model_does_not_have_is_refused(client, model, detail):
     wrong = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": [1, 1, 1, 1]}]}
     unknown = client.post("/v2/models/output-flowers/infer", json=wrong | {"outputs": [{"name": "distanc"}]})
     assert unknown.status_code == 400
-    assert unknown.json()["errors"][0]["detail"] == "The model's outputs are predict, distance, anomaly."
+    assert (
+        unknown.json()["errors"][0]["detail"] == "The model's outputs are predict, distance, tail_probability, anomaly."
+    )

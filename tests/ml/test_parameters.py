@@ -13,6 +13,7 @@ from app.ml.contract.algorithm import Data, Task
 COUNT, NUMBER, TRUTH, WORD = "integer", "number", "boolean", "string"
 TABLE = {
     "ccp_alpha": (NUMBER, "cost-complexity"),
+    "contamination": (NUMBER, "Share of the training rows that are anomalies"),
     "criterion": (WORD, "Impurity"),
     "cv": (COUNT, "Number of folds"),
     "early_stopping": (TRUTH, "held-out rows"),
@@ -42,7 +43,7 @@ TABLE = {
     "min_samples_split": (NUMBER, "Smallest .* of a node that is split"),
     "missing": (WORD, "Treatment of missing values"),
     "n_clusters": (COUNT, "Number of clusters"),
-    "n_components": (COUNT, "Number of directions"),
+    "n_components": (COUNT, "Number of (directions|components)"),
     "n_estimators": (COUNT, "[Nn]umber of (members|trees|rounds|boosting rounds)"),
     "n_init": (COUNT, "Number of starts"),
     "n_iter_no_change": (COUNT, "without improvement on the held-out rows"),

@@ -48,6 +48,7 @@ from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
+    ColumnUnits,
     Context,
     Data,
     Fit,
@@ -58,6 +59,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.shrunk_covariance import Covariance, covariance_of
 from app.ml.numerics.linear_algebra.solve import EPS, near_one
 from app.ml.numerics.neighbours.distances import norms
@@ -151,6 +153,11 @@ def distance(params: Gaussian, state: State, x: Matrix) -> Vector:
     return np.sqrt(_squares(params, state, x))
 
 
+def tail_probability(params: Gaussian, state: State, x: Matrix) -> Vector:
+    """(n,) probability that a row of the density is farther from the mean: the chi-square tail of d degrees."""
+    return np.asarray(scipy.special.chdtrc(len(state.mean), _squares(params, state, x)))
+
+
 def anomaly(params: Gaussian, state: State, x: Matrix) -> NDArray[np.bool_]:
     return predict(params, state, x) < state.threshold
 
@@ -162,6 +169,12 @@ def free_parameters(params: Gaussian, state: State) -> float:
     d = len(state.mean)
     covariance = d * (d + 1) / 2 if params.covariance == "full" else d
     return d + 1 + (1 - state.shrinkage) * (covariance - 1)
+
+
+def in_units(params: Gaussian, state: State, units: ColumnUnits) -> JSON:
+    result = summary(params, state)
+    moments = {"mean": units.values(state.mean), "standard_deviations": units.widths(result["standard_deviations"])}
+    return result | {name: values.tolist() for name, values in moments.items()}
 
 
 def summary(params: Gaussian, state: State) -> JSON:
@@ -189,12 +202,17 @@ ALGORITHM = Algorithm(
     seconds=lambda _, size: size.cells * (2e-8 + 1e-9 * size.columns),
     outputs={
         "distance": Output("Mahalanobis distance to the mean: 1 is one standard deviation.", distance),
+        "tail_probability": Output(
+            "Probability that a row of this density is farther from the mean: small for outliers.", tail_probability
+        ),
         "anomaly": Output(
             "True where the log density is below the threshold that `contamination` of the training rows set.", anomaly
         ),
     },
     free_parameters=free_parameters,
+    queries={"ellipsoids": lambda _, state: Normals(np.ones(1), state.mean[None], state.factor[None])},
     summary=summary,
+    in_units=in_units,
     breaks={
         Symmetry.SCALE: "a density is per unit of its columns",
         Symmetry.WEIGHTS: "a row given twice counts as two observations of the covariance, by which it shrinks less",

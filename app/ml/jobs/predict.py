@@ -140,16 +140,22 @@ def _batches(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> 
         done += len(table)
         yield table
     row = 0
-    for table in _parts(loaded.model, source.batches):
+    for table in _parts(request, loaded.model, source.batches):
         row += len(table)
         if row > done:
             progress((row - len(table)) / source.sheet.rows, f"predicted {row - len(table)} rows", {})
             yield _predicted(request, loaded.model, table, recast_table(table, used))
 
 
-def _parts(model: Model, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _width(request: PredictJobRequest, model: Model) -> int:
+    """Number of columns of probabilities and of outputs with several values a row."""
+    widths = (model.algorithm.outputs[name].width for name in request.include)
+    return len(model.classes or ()) + sum(width(model.params, model.state) for width in widths if width)
+
+
+def _parts(request: PredictJobRequest, model: Model, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Parts of the batches that are predicted at once, the same ones at every attempt."""
-    rows = max(1, CELLS // (len(model.inputs) + model.preparation.layout.width + len(model.classes or ())))
+    rows = max(1, CELLS // (len(model.inputs) + model.preparation.layout.width + _width(request, model)))
     for table in batches:
         yield from (table.slice(start, rows) for start in range(0, len(table), rows))
 
@@ -165,16 +171,16 @@ def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: 
         names = [f"probability_{label}" for label in model.classes]
         columns |= zip(names, map(_finite, predicted.probabilities.T), strict=True)
     for name, values in predicted.outputs.items():
-        columns |= _columns(name, values)
+        columns |= _columns(name, values, first=0)
     columns["flags"] = _flags(predicted, len(table))
     return pa.table(columns)
 
 
-def _columns(name: str, values: NDArray[Any]) -> Mapping[str, pa.Array]:
-    """A column for (n,) values; for (n, k) one each, numbered from 1."""
+def _columns(name: str, values: NDArray[Any], first: int = 1) -> Mapping[str, pa.Array]:
+    """A column for (n,) values; for (n, k) one each, numbered from `first`: of outputs from 0, as clusters are."""
     if values.ndim == 1:
         return {name: _finite(values)}
-    return {f"{name}_{place}": _finite(column) for place, column in enumerate(values.T, 1)}
+    return {f"{name}_{place}": _finite(column) for place, column in enumerate(values.T, first)}
 
 
 def _finite(values: NDArray[Any]) -> pa.Array:

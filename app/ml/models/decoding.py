@@ -17,7 +17,8 @@ MOST_VALUES = 1_000_000
 def decodes(model: Model) -> bool:
     """True if there is a way from predictions back to rows."""
     algorithm = model.algorithm
-    return model.preparation.restorable and (algorithm.prototypes is not None or algorithm.inverse is not None)
+    labelled = algorithm.prototypes is not None and model.task.labels
+    return model.preparation.restorable and (labelled or algorithm.inverse is not None)
 
 
 def _prototypes(model: Model) -> Matrix | None:

@@ -23,7 +23,7 @@ def test_a_changed_output_is_noticed(case):
     for name, values in recorded.items():
         assert len(values) == ROWS
         changed = copy.deepcopy(made.golden)
-        changed["outputs"][name][0] = (np.array(values[0]) + 1e-6).tolist()
+        changed["outputs"][name][0] = np.add(values[0], 1e-6).tolist()
         with pytest.raises(GoldenMismatch):
             check_golden(model, changed)
     check_golden(model, made.golden)

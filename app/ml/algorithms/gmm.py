@@ -1,0 +1,262 @@
+r"""Gaussian mixture (GMM): rows come from several normal distributions, fitted by expectation maximisation (EM).
+
+The density of a row x is f(x) = Σₖ πₖ N(x; μₖ, Σₖ), with shares πₖ that add up to 1. EM makes the training rows more
+likely with each of two steps. The responsibility of component k for row i is hᵢₖ = πₖ N(xᵢ; μₖ, Σₖ) / f(xᵢ). Then πₖ
+is the mean of hᵢₖ over the rows, μₖ their mean and Σₖ their covariance, each row weighted by hᵢₖ. The likelihood never
+falls, and ends at a maximum near the start: `n_init` starts are made, and the likeliest result is kept. A start is a
+k-means clustering, or random rows.
+
+The likelihood has no bound where a component can shrink to a point. No variance of a component is therefore smaller, in
+any direction, than `covariance_floor` times that of the columns, each scaled to variance 1 (for `spherical`, all by one
+number). The likeliest covariance under this condition has eigenvalues raised to the floor, so that the likelihood does
+not fall either. A column with one value counts as one of the mean variance.
+
+`covariance_type` is the form of Σₖ: `full`; `diag`, columns independent of each other within a component; or
+`spherical`, one variance for all columns. `memberships` are the responsibilities for a row. As a clustering a row has
+the label of the largest. Components lie where rows are dense; where two overlap, a group of rows may be described by
+several: BIC, in the report, helps to choose their number. A row is an anomaly where its density is below that of all
+but `contamination` of the training rows.
+
+In short: Several normal distributions together describe where rows lie. Every row belongs to each of them with a
+probability. Rows of low density are anomalies.
+
+Use when: rows form several clouds, roughly elliptic, and a density, soft clusters or anomalies are wanted.
+
+Two groups of three rows, of which the row half way belongs to both:
+
+>>> rows = np.array([[-5.0], [-4.0], [-3.0], [3.0], [4.0], [5.0]])
+>>> params = GMM(n_components=2)
+>>> state = fit(params, Data.of(Task.DENSITY, rows), Context.of(0)).state
+>>> state.means.round(3).ravel().tolist(), state.shares.round(3).tolist()
+([-4.0, 4.0], [0.5, 0.5])
+>>> memberships(params, state, np.array([[-4.0], [0.0]])).round(3).tolist()
+[[1.0, 0.0], [0.5, 0.5]]
+
+References: Dempster, Laird & Rubin (1977), J. R. Stat. Soc. B 39:1; Bishop (2006), Pattern Recognition and Machine
+Learning, ch. 9.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from pydantic import Field
+
+from app.ml.contract.algorithm import (
+    JSON,
+    Algorithm,
+    ColumnUnits,
+    Context,
+    Data,
+    Fit,
+    Labels,
+    Matrix,
+    Output,
+    Params,
+    Size,
+    Symmetry,
+    Task,
+    Vector,
+)
+from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.density import gaussian_mixture as mixture
+from app.ml.numerics.density.gaussian_mixture import Components, Form, Options
+from app.ml.numerics.density.mixture_starts import Starts, best_run, low_quantile
+from app.ml.numerics.density.normal_ellipsoids import Normals
+from app.ml.numerics.density.standard_units import StandardUnits, standard_units
+
+FORMS: dict[str, Form] = {"full": "full", "diag": "diagonal", "spherical": "spherical"}
+
+
+class GMM(Params):
+    n_components: int = Field(3, ge=1, le=1000, description="Number of components, each a normal distribution.")
+    covariance_type: Literal["full", "diag", "spherical"] = Field(
+        "full",
+        description="Form of the covariance of a component. `full`: any; `diag`: columns are independent; `spherical`: "
+        "and have the same variance.",
+    )
+    init: Literal["kmeans", "random"] = Field(
+        "kmeans",
+        description="Starting components of EM. `kmeans`: the clusters of k-means; `random`: random rows as "
+        "means, each with the covariance of all rows.",
+    )
+    n_init: int = Field(3, ge=1, le=1000, description="Number of starts, of which the likeliest result is kept.")
+    max_iter: int = Field(200, ge=1, le=100_000, description="Maximum number of EM steps of each start.")
+    tol: float = Field(
+        1e-4, ge=0, le=1, description="Stop when a step raises the mean log density of the rows by less."
+    )
+    covariance_floor: float = Field(
+        1e-6,
+        ge=1e-12,
+        le=1,
+        description="Smallest variance of a component in any direction, as a share of the variance of all rows.",
+    )
+    contamination: float = Field(
+        0.05, ge=0, lt=1, description="Share of the training rows that are anomalies: those of the lowest density."
+    )
+
+
+class State(NamedTuple):
+    shares: Vector
+    """(k,)"""
+    means: Matrix
+    """(k, d)"""
+    whitening: NDArray[np.float64]
+    """(k, d, d) lower triangles or (k, 1, d), see `Components`."""
+    threshold: float
+    """Log density below which a row is an anomaly."""
+    starts: Vector
+    """Mean log density that each start reached."""
+    labels: bool
+    """True if predictions are labels, not log densities."""
+
+
+def fit(params: GMM, data: Data, context: Context) -> Fit[State]:
+    form, order = FORMS[params.covariance_type], canonical_order(data.x)
+    weights = data.weights[order]
+    units = standard_units(data.x[order], weights, together=form == "spherical")
+    options = Options(form, params.covariance_floor, params.max_iter, params.tol)
+    starts = Starts(units.rows, weights, params.n_components, options, spread=params.init == "kmeans")
+    runs = best_run(starts, params.n_init, context)
+    components, volume = runs.best.components.moved(units.centre, units.scale), float(np.log(units.scale).sum())
+    logs = mixture.log_density(mixture.log_joint(components, data.x))
+    threshold = low_quantile(logs, data.weights, params.contamination)
+    reached = np.array(runs.reached) - volume
+    state = State(*components, threshold, reached, data.task.labels)
+    return Fit(
+        state,
+        runs.best.converged,
+        len(runs.best.curve) - 1,
+        curves={"log_density": (runs.best.curve - volume).tolist()},
+        warnings=_warnings(params, data, units, runs.best.components),
+    )
+
+
+def _warnings(params: GMM, data: Data, units: StandardUnits, components: Components) -> list[str]:
+    k, found = len(components.shares), []
+    if units.constant.size:
+        names = ", ".join(repr(data.names[j]) if data.names else str(j) for j in units.constant[:5])
+        found.append(f"These columns do not vary, so that their variance is the floor: {names}.")
+    if k < params.n_components:
+        found.append(f"There are only {k} distinct rows, so there are {k} components.")
+    floored = mixture.touching(components, params.covariance_floor)
+    if floored.size:
+        found.append(
+            f"{floored.size} of {k} components have a variance at the floor: their columns determine each other, or "
+            "they hold few rows. Fewer components, a diagonal covariance or a higher `covariance_floor` may serve."
+        )
+    return found
+
+
+def components_of(state: State) -> Components:
+    return Components(state.shares, state.means, state.whitening)
+
+
+def predict(params: GMM, state: State, x: Matrix) -> NDArray[np.float64] | Labels:
+    return label(params, state, x) if state.labels else log_density(params, state, x)
+
+
+def log_density(params: GMM, state: State, x: Matrix) -> Vector:
+    return mixture.log_density(mixture.log_joint(components_of(state), x))
+
+
+def label(params: GMM, state: State, x: Matrix) -> Labels:
+    labels: Labels = mixture.log_joint(components_of(state), x).argmax(axis=1)
+    return labels
+
+
+def memberships(params: GMM, state: State, x: Matrix) -> Matrix:
+    return mixture.memberships(mixture.log_joint(components_of(state), x))
+
+
+def distance(params: GMM, state: State, x: Matrix) -> Vector:
+    """(n,) Mahalanobis distance to the mean of the row's own component."""
+    components, labels = components_of(state), label(params, state, x)
+    return np.sqrt(mixture.squares(components, x, labels))
+
+
+def tail_probability(params: GMM, state: State, x: Matrix) -> Vector:
+    """(n,) probability that the square of `distance` is larger, by the chi-square distribution of d degrees."""
+    squares = np.square(distance(params, state, x))
+    return np.asarray(scipy.special.chdtrc(state.means.shape[1], squares))
+
+
+def anomaly(params: GMM, state: State, x: Matrix) -> NDArray[np.bool_]:
+    return log_density(params, state, x) < state.threshold
+
+
+def normals(params: GMM, state: State) -> Normals:
+    """The components, as the query of ellipsoids reads them."""
+    components = components_of(state)
+    return Normals(state.shares, state.means, components.factors if components.full else 1 / state.whitening)
+
+
+def free_parameters(params: GMM, state: State) -> float:
+    k, d = state.means.shape
+    covariance = {"full": d * (d + 1) / 2, "diag": d, "spherical": 1}[params.covariance_type]
+    return float(k - 1 + k * (d + covariance))
+
+
+def summary(params: GMM, state: State) -> JSON:
+    return _summary(params, state, state.means, components_of(state).deviations)
+
+
+def in_units(params: GMM, state: State, units: ColumnUnits) -> JSON:
+    return _summary(params, state, units.values(state.means), np.abs(units.widths(components_of(state).deviations)))
+
+
+def _summary(params: GMM, state: State, means: Matrix, deviations: Matrix) -> JSON:
+    return {
+        "components": [
+            {"component": j, "share": float(share), "mean": mean.tolist(), "standard_deviations": deviation.tolist()}
+            for j, (share, mean, deviation) in enumerate(zip(state.shares, means, deviations, strict=True))
+        ],
+        "starts": state.starts.tolist(),
+        "threshold": state.threshold if math.isfinite(state.threshold) else None,
+        "free_parameters": free_parameters(params, state),
+    }
+
+
+def _seconds(params: GMM, size: Size) -> float:
+    """More rows take more steps, about as their square root."""
+    pairs = size.columns**2 / 2 if params.covariance_type == "full" else size.columns
+    each = 2e-8 + 1e-9 * pairs
+    steps = min(params.max_iter, 5 + math.sqrt(size.rows / 100))
+    return params.n_components * params.n_init * each * size.rows * steps
+
+
+ALGORITHM = Algorithm(
+    tasks=(Task.DENSITY, Task.CLUSTERING),
+    params=GMM,
+    state=State,
+    fit=fit,
+    predict=predict,
+    seconds=_seconds,
+    outputs={
+        "memberships": Output(
+            "Probability of each component, in their order from 0: they add up to 1.",
+            memberships,
+            lambda _, state: len(state.shares),
+        ),
+        "label": Output("Number of the most probable component, from 0.", label),
+        "log_density": Output("Logarithm of the density, per unit of the prepared (scaled) columns.", log_density),
+        "distance": Output(
+            "Mahalanobis distance to the mean of the most probable component: 1 is one standard deviation.", distance
+        ),
+        "tail_probability": Output(
+            "Probability that a row of the most probable component is farther from its mean: small for outliers.",
+            tail_probability,
+        ),
+        "anomaly": Output(
+            "True where the log density is below the threshold that `contamination` of the training rows set.", anomaly
+        ),
+    },
+    prototypes=lambda _, state: state.means,
+    free_parameters=free_parameters,
+    queries={"ellipsoids": normals},
+    summary=summary,
+    in_units=in_units,
+    breaks={Symmetry.SCALE: "a density is per unit of its columns"},
+)
