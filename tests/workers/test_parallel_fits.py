@@ -193,6 +193,7 @@ MADE = [  # and for what
     ({"name": "stacking", "estimators": [BAGGING, {"name": "knn"}]}, Task.REGRESSION),
     ({"name": "random_forest", "n_estimators": 60}, Task.REGRESSION),
     ({"name": "random_forest", "n_estimators": 60}, Task.CLASSIFICATION),
+    ({"name": "kmeans", "n_init": 12, "shift": True}, Task.CLUSTERING),
 ]
 
 
@@ -206,7 +207,8 @@ def test_members_are_the_same_to_the_bit(lender, spec, task):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, 3))
     y = x @ [1.0, -2.0, 0.5] + rng.normal(size=120)
-    data = Data.of(task, x, y if task is Task.REGRESSION else (y > 0) * 1.0)
+    target = {Task.REGRESSION: y, Task.CLASSIFICATION: (y > 0) * 1.0}.get(task)
+    data = Data.of(task, x, target)
     params, fit = TypeAdapter(any_algorithm()).validate_python(spec), find(spec["name"]).algorithm.fit
     alone = fit(params, data, nested.context(3)).state
     lends = lender(2)

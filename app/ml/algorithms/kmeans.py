@@ -4,7 +4,12 @@ Minimises the inertia Σ wᵢ ‖xᵢ − c(xᵢ)‖², the squared distance of 
 steps in turn: assign each row to the nearest centre, move each centre to the mean of its rows. Neither step can raise
 the inertia, so it ends, though in general not at the lowest there is: it runs from several starts and keeps the best.
 A row equally near to two centres goes to the first of them. A centre left without rows takes over the row farthest
-from its own centre; with fewer distinct rows than k there are as many clusters as distinct rows.
+from its own centre; with fewer distinct rows than k there are as many clusters as distinct rows. In small tables, rows
+then change clusters one by one where that lowers the inertia (Hartigan's method), as Lloyd's steps can end where a row
+between two centres is better off with the other.
+Instead of rows, the first centres may be the means of a random partition, or come by splitting: the mean of all rows is
+split into two, and each centre again after it has settled. With `shift`, the centre that serves least is moved to where
+the inertia is largest, as long as that lowers the whole. Starts run at once where processors are free.
 The order of the rows does not matter: they are sorted by value before anything is drawn.
 
 In short: k centres are placed so that the squared distances of the rows to their nearest centre are small. A row
@@ -24,11 +29,14 @@ goes to the first:
 1.0
 
 References: Lloyd (1982), IEEE Trans. Inf. Theory 28:129; Arthur & Vassilvitskii (2007), SODA: 1027;
+Linde, Buzo & Gray (1980), IEEE Trans. Commun. 28:84; Fritzke (1997), Neural Process. Lett. 5:35;
+Hartigan & Wong (1979), Appl. Stat. 28:100; Hamerly (2010), SIAM Data Mining: 130;
 Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, section 22.2.
 """
 
 import math
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -48,19 +56,31 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
-from app.ml.numerics.clustering.lloyd import Run, lloyd
+from app.ml.numerics.clustering.distortion import distortion
+from app.ml.numerics.clustering.exchange import exchanged
+from app.ml.numerics.clustering.lloyd import lloyd, means
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
+from app.ml.numerics.clustering.splitting import shifted, split_centres
 from app.ml.numerics.clustering.voronoi import neighbours, walls
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
+
+Init: TypeAlias = Literal["greedy-k-means++", "k-means++", "random", "random-partition", "split"]
 
 
 class KMeans(Params):
     """k-means clustering."""
 
     n_clusters: int = Field(8, ge=1, le=10_000, description="Number of clusters.")
-    init: Literal["greedy-k-means++", "k-means++", "random"] = Field(
+    init: Init = Field(
         "greedy-k-means++",
-        description="Starting rows: far from each other, the best of a few draws each (greedy) or of one; or any.",
+        description="Starting centres. `greedy-k-means++`: rows far from each other, the best of a few draws each; "
+        "`k-means++`: the same with one draw each; `random`: any rows; `random-partition`: the means of a random "
+        "partition of the rows; `split`: the mean of all rows, split into two and refined until there are enough.",
+    )
+    shift: bool = Field(
+        False,
+        description="True: at the end of each start the centre whose removal would cost least moves into the cluster "
+        "of the largest inertia, as long as this lowers the inertia.",
     )
     n_init: int = Field(10, ge=1, le=1000, description="Number of starts, of which the best is kept.")
     max_iter: int = Field(300, ge=1, le=100_000, description="Maximum number of moves of the centres in each start.")
@@ -73,27 +93,55 @@ class State(NamedTuple):
     """(k,) training rows of each."""
     inertias: Vector
     """(k,) their weighted squared distances to the centre, summed."""
+    pairwise: Vector
+    """(k,) their squared distances to each other times both weights, summed over pairs."""
+    radii: Vector
+    """(k,) distance of the farthest of them to the centre."""
+    diameters: Vector
+    """(k,) distance of the farthest two; NaN where too many pairs must be compared."""
+
+
+class Start(NamedTuple):
+    """The end of one start."""
+
+    centres: Matrix
+    inertia: list[float]
+    converged: bool
 
 
 def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     order = canonical_order(data.x)
     x, weights = data.x[order], data.weights[order]
-    candidates = 2 + int(math.log(params.n_clusters)) if params.init.startswith("greedy") else 1
-
-    def start() -> Run:
-        first = seeds(x, weights, params.n_clusters, context.rng, spread=params.init != "random", candidates=candidates)
-        return lloyd(x, weights, x[first], params.max_iter)
-
-    best = start()
-    for done in range(1, params.n_init):
+    rngs = context.rng.spawn(params.n_init)
+    runs = context.each(Start, [partial(_start, params, x, weights, rng) for rng in rngs])
+    best = next(runs)
+    context.progress(1 / params.n_init, inertia=best.inertia[-1])
+    for done, run in enumerate(runs, 2):
+        best = min(best, run, key=lambda one: one.inertia[-1])
         context.progress(done / params.n_init, inertia=best.inertia[-1])
-        best = min(best, start(), key=lambda run: run.inertia[-1])
     k = len(best.centres)
-    inertias = np.bincount(best.labels, weights * best.squares, k).astype(np.float64)
-    state = State(best.centres, np.bincount(best.labels, minlength=k), inertias)
+    state = State(best.centres, *distortion(x, weights, nearest_labels(x, best.centres), best.centres))
     warnings = [f"There are only {k} distinct rows, so there are {k} clusters."] if k < params.n_clusters else []
-    curves = {"inertia": best.inertia}
-    return Fit(state, best.converged, len(best.inertia) - 1, curves=curves, warnings=warnings)
+    return Fit(state, best.converged, len(best.inertia) - 1, curves={"inertia": best.inertia}, warnings=warnings)
+
+
+def _start(params: KMeans, x: Matrix, weights: Vector, rng: np.random.Generator) -> Start:
+    run = lloyd(x, weights, _first(params, x, weights, rng), params.max_iter)
+    run = exchanged(x, weights, run, params.max_iter)
+    if params.shift:
+        run = shifted(x, weights, run, params.max_iter, rng)
+    return Start(run.centres, run.inertia, run.converged)
+
+
+def _first(params: KMeans, x: Matrix, weights: Vector, rng: np.random.Generator) -> Matrix:
+    k = params.n_clusters
+    if params.init == "split":
+        return split_centres(x, weights, k, rng, params.max_iter)
+    if params.init == "random-partition":
+        k = min(k, len(x))
+        return means(x, weights, rng.permutation(len(x)) % k, k)
+    candidates = 2 + int(math.log(k)) if params.init.startswith("greedy") else 1
+    return x[seeds(x, weights, k, rng, spread=params.init != "random", candidates=candidates)]
 
 
 def predict(params: KMeans, state: State, x: Matrix) -> Labels:
@@ -109,18 +157,37 @@ def objective(params: KMeans, state: State, data: Data) -> float:
 
 
 def summary(params: KMeans, state: State) -> JSON:
-    """Centres are in prepared (scaled) columns. Quantisation error is the inertia, as a sum and per row (LION 12.7)."""
+    """Centres are in prepared (scaled) columns. Quantisation error is the inertia, as a sum and per row (LION 12.7).
+
+    `pairwise` sums the squared distances of all pairs of rows of a cluster; `diameter` is the distance of the farthest
+    two, null where it takes too many comparisons. Beside the clusters stand the sums over them.
+    """
     inertia, rows = float(state.inertias.sum()), int(state.sizes.sum())
     result = {
-        "clusters": [
-            {"cluster": j, "size": int(state.sizes[j]), "inertia": float(state.inertias[j]), "centre": centre.tolist()}
-            for j, centre in enumerate(state.centres)
-        ],
+        "clusters": [_cluster(state, j) for j in range(len(state.centres))],
         "inertia": inertia,
         "mean_inertia": inertia / rows,
+        "pairwise": float(state.pairwise.sum()),
+        "diameter": _known(state.diameters.sum()),
         "neighbours": neighbours(state.centres).tolist(),
     }
     return result | _voronoi(state.centres) if state.centres.shape[1] == 2 else result
+
+
+def _cluster(state: State, j: int) -> dict[str, JSON]:
+    return {
+        "cluster": j,
+        "size": int(state.sizes[j]),
+        "inertia": float(state.inertias[j]),
+        "pairwise": float(state.pairwise[j]),
+        "radius": float(state.radii[j]),
+        "diameter": _known(state.diameters[j]),
+        "centre": state.centres[j].tolist(),
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def _voronoi(centres: Matrix) -> dict[str, JSON]:

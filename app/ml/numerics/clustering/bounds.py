@@ -9,16 +9,19 @@ Bounds are widened by what rounding may have taken from them.
 Reference: Hamerly (2010), SIAM Data Mining: 130.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+import scipy
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.clustering.compiled.bounds import ROUNDING, settle, undecided
-from app.ml.numerics.neighbours.distances import Scores, squared_distances
+from app.ml.numerics.clustering.compiled.bounds import ROUNDING, compare_all, half_gaps, settle, undecided
+from app.ml.numerics.neighbours.distances import FEW, Frame, Scores, squared_distances
 
-SECTION = 2**14
+SECTION = 2**12
 """Rows whose bounds are looked at in one go, while what is read of them is in the cache."""
+MANY = 512
+"""Centres whose distances are computed sooner by a product."""
 
 
 class Rows(NamedTuple):
@@ -29,6 +32,15 @@ class Rows(NamedTuple):
     labels: Labels
     upper: Vector
     lower: Vector
+    lengths: Vector
+    """Squared lengths in the frame."""
+    frame: Frame
+
+    @classmethod
+    def of(cls, x: Matrix, weights: Vector, centres: Matrix) -> Self:
+        """Rows of the first centre, with bounds that decide nothing."""
+        frame, n = Frame.of(centres), len(x)
+        return cls(x, weights, np.zeros(n, np.intp), np.full(n, np.inf), np.zeros(n), frame.lengths(x), frame)
 
 
 class Clusters(NamedTuple):
@@ -38,6 +50,12 @@ class Clusters(NamedTuple):
     """(k,) sum of the weights."""
     sizes: Labels
     """(k,) number of rows."""
+
+    @classmethod
+    def of(cls, x: Matrix, weights: Vector, labels: Labels, k: int) -> Self:
+        members = scipy.sparse.csc_array((weights, labels, np.arange(len(x) + 1)), (k, len(x)))
+        masses = np.bincount(labels, weights, k).astype(np.float64)
+        return cls(np.asarray(members @ x), masses, np.bincount(labels, minlength=k))
 
 
 class Sweep(NamedTuple):
@@ -52,27 +70,39 @@ def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Swe
 
     An infinite upper bound makes sure that a row is compared.
     """
+    x, weights, labels, upper, lower, lengths, frame = rows
+    if x.size * len(centres) <= FEW:
+        return Sweep(*compare_all.lean(*rows[:5], *clusters, centres))
     slack = 1 + ROUNDING * (centres.shape[1] + 8)
-    order = np.argsort(moved)
-    others = np.full(len(moved), moved[order[-1]])
-    others[order[-1]] = moved[order[-2]] if len(moved) > 1 else 0.0
-    steps = (centres, moved * slack, others * slack, _half_gaps(centres), slack)
-    scores, room = Scores(centres, len(rows.x)), np.empty(len(rows.x), np.intp)
+    steps = (centres, moved * slack, _of_others(moved) * slack, _half_gaps(centres), slack)
+    scores = Scores(frame, centres, len(x))
+    room, squares = np.empty(min(len(x), SECTION), np.intp), np.empty(min(len(x), SECTION))
     changed, fall = 0, 0.0
-    for start in range(0, len(rows.x), SECTION):
-        stop = min(start + SECTION, len(rows.x))
-        found = undecided.lean(rows.x, rows.labels, rows.upper, rows.lower, start, stop, *steps, room)
+    for start in range(0, len(x), SECTION):
+        stop = min(start + SECTION, len(x))
+        found = undecided.lean(x, labels, upper, lower, start, stop, *steps, room, squares)
         for block in scores.blocks(found):
-            places, first, second, lengths, doubt = scores.lowest(rows.x, room[block])
-            to = (*rows, room[block], *clusters, centres)
-            more, less = settle.lean(*to, places, first, second, lengths, doubt, slack)
+            to = (x, weights, labels, upper, lower, room[block], squares[block], *clusters, centres)
+            lowest = scores.lowest(x, room[block])
+            more, less = settle.lean(*to, *lowest, lengths, frame.unit, scores.rounding, slack)
             changed, fall = changed + more, fall + less
     return Sweep(changed, fall)
 
 
+def _of_others(moved: Vector) -> Vector:
+    """The largest move of any centre but this one."""
+    order = np.argsort(moved)
+    others = np.full(len(moved), moved[order[-1]])
+    others[order[-1]] = moved[order[-2]] if len(moved) > 1 else 0.0
+    return others
+
+
 def _half_gaps(centres: Matrix) -> Vector:
     """Half the distance of each centre to the next, at most."""
-    gaps = np.full(len(centres), np.inf)
+    gaps = np.empty(len(centres))
+    if len(centres) <= MANY:
+        half_gaps.lean(centres, gaps)
+        return gaps * (1 - 1e-7)
     for start in range(0, len(centres), 256):
         block = squared_distances(centres[start : start + 256], centres)
         block[np.arange(len(block)), start + np.arange(len(block))] = np.inf

@@ -6,11 +6,13 @@ References: Lloyd (1982), IEEE Trans. Inf. Theory 28:129; MacQueen (1967), Berke
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.clustering.bounds import Clusters, Rows, sweep
-from app.ml.numerics.neighbours.distances import nearest, norms
+from app.ml.numerics.neighbours.compiled.distances import squares_to
+from app.ml.numerics.neighbours.distances import norms
+
+TINY = np.finfo(float).tiny
 
 
 class Run(NamedTuple):
@@ -30,56 +32,68 @@ def lloyd(x: Matrix, weights: Vector, centres: Matrix, max_iter: int) -> Run:
     A centre that loses all its rows takes over the row that is farthest from its own centre, which cannot raise
     the inertia. If there is no row left to take over (fewer than k distinct rows), the centre is dropped.
     """
-    labels, squares = nearest(x, centres)
-    run = Run(centres, labels, squares, [float(weights @ squares)], converged=False)
-    while not run.converged and len(run.inertia) <= max_iter:
-        filled, k = fill_empty(run.labels, weights * run.squares, len(run.centres))
-        last = run.inertia[-1]
-        moves = _descend(x, weights, filled, k, max_iter + 1 - len(run.inertia))
-        labels, squares = nearest(x, moves.centres)
-        settled = moves.settled and bool(np.array_equal(labels, moves.labels))
-        inertia = min(float(weights @ squares), last)
-        tossed = k == len(run.centres) and inertia >= last  # a tie that rounding would toss for ever
-        curve = [*run.inertia, *np.clip(moves.inertia[:-1], inertia, last), inertia]
-        run = Run(moves.centres, labels, squares, curve, settled or tossed)
-    return run
+    centres = np.ascontiguousarray(centres)
+    rows = Rows.of(x, weights, centres)
+    clusters = Clusters.of(x, weights, rows.labels, len(centres))
+    sweep(rows, clusters, centres, np.zeros(len(centres)))
+    descent = _Descent(rows, clusters, centres, float(weights @ _squares(rows, centres)), settled=False)
+    curve = [descent.inertia]
+    while not descent.settled and len(curve) <= max_iter:
+        descent = _moved(descent) if descent.clusters.sizes.all() else _refilled(descent)
+        curve.append(descent.inertia)
+    squares = _squares(descent.rows, descent.centres)
+    inertia = min(float(weights @ squares), curve[0])
+    curve = [*np.maximum(np.minimum.accumulate(curve[:-1]), inertia).tolist(), inertia]
+    return Run(descent.centres, descent.rows.labels, squares, curve, descent.settled)
 
 
-class _Moves(NamedTuple):
+class _Descent(NamedTuple):
+    rows: Rows
+    clusters: Clusters
     centres: Matrix
-    labels: Labels
-    """(n,) nearest of the centres, as far as bounds decide."""
-    inertia: list[float]
-    """After each move."""
+    inertia: float
     settled: bool
     """No row changed sides after the last move."""
 
 
-def _descend(x: Matrix, weights: Vector, labels: Labels, k: int, max_moves: int) -> _Moves:
-    """Move the centres until no row changes sides, a centre loses all its rows, or `max_moves` times."""
-    centres = means(x, weights, labels, k)
-    rows = Rows(x, weights, labels.copy(), np.full(len(x), np.inf), np.zeros(len(x)))
-    sizes, masses = np.bincount(labels, minlength=k), np.bincount(labels, weights, k).astype(np.float64)
-    clusters = Clusters(centres * masses[:, None], masses, sizes)
-    swept = sweep(rows, clusters, centres, np.zeros(k))
-    inertia = [float(weights @ rows.upper**2)]
-    while swept.changed and len(inertia) < max_moves and clusters.sizes.all():
-        last, centres = centres, clusters.sums / clusters.masses[:, None]
-        squares = norms(centres - last)
-        moved = inertia[-1] - float(clusters.masses @ squares)
-        swept = sweep(rows, clusters, centres, np.sqrt(squares))
-        inertia.append(moved - swept.fall)
-        if inertia[-1] >= inertia[-2]:  # a tie that rounding would toss for ever
-            break
+def _moved(descent: _Descent) -> _Descent:
+    """After a move of the centres to the means of their rows, which a second one makes exact if no row follows: sums
+    that rows have left and entered are less exact. Every centre has rows.
+    """
+    rows, clusters, last, inertia, _ = descent
+    centres = clusters.sums / clusters.masses[:, None]
+    squares = norms(centres - last)
+    moved = inertia - float(clusters.masses @ squares)
+    swept = sweep(rows, clusters, centres, np.sqrt(squares))
+    moved -= swept.fall
     if not swept.changed:
-        centres = means(x, weights, rows.labels, k)  # sums that rows have left and entered are less exact
-    return _Moves(centres, rows.labels, inertia, not swept.changed)
+        last, centres = centres, means(rows.x, rows.weights, rows.labels, len(centres))
+        swept = sweep(rows, clusters, centres, np.sqrt(norms(centres - last)))
+    settled = not swept.changed or moved >= inertia  # a tie that rounding would toss for ever
+    return _Descent(rows, clusters, centres, moved, settled and bool(clusters.sizes.all()))
+
+
+def _refilled(descent: _Descent) -> _Descent:
+    """After centres without rows have taken over rows, or are dropped; all rows are compared anew."""
+    rows, _, centres, _, _ = descent
+    labels, k = fill_empty(rows.labels, rows.weights * _squares(rows, centres), len(centres))
+    centres = means(rows.x, rows.weights, labels, k)
+    rows = rows._replace(labels=labels, upper=np.full(len(labels), np.inf), lower=np.zeros(len(labels)))
+    clusters = Clusters.of(rows.x, rows.weights, labels, k)
+    sweep(rows, clusters, centres, np.zeros(k))
+    return _Descent(rows, clusters, centres, float(rows.weights @ _squares(rows, centres)), settled=False)
+
+
+def _squares(rows: Rows, centres: Matrix) -> Vector:
+    squares = np.empty(len(rows.x))
+    squares_to.lean(rows.x, centres, rows.labels, squares)
+    return squares
 
 
 def means(x: Matrix, weights: Vector, labels: Labels, k: int) -> Matrix:
-    """Weighted mean of the rows of each label 0 … k-1, shape (k, d). Each label must have a row."""
-    members = scipy.sparse.csc_array((weights, labels, np.arange(len(x) + 1)), shape=(k, len(x)))
-    return np.asarray(members @ x) / np.bincount(labels, weights, k)[:, None]
+    """Weighted mean of the rows of each label 0 … k-1, shape (k, d). Zeros of a label without rows."""
+    clusters = Clusters.of(x, weights, labels, k)
+    return clusters.sums / np.maximum(clusters.masses, TINY)[:, None]
 
 
 def fill_empty(labels: Labels, costs: Vector, k: int) -> tuple[Labels, int]:

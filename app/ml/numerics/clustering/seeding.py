@@ -3,11 +3,14 @@
 Reference: Arthur & Vassilvitskii (2007), SODA: 1027.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.clustering.compiled.seeding import remaining, take
-from app.ml.numerics.neighbours.distances import squared_distances
+from app.ml.numerics.clustering.compiled.seeding import remaining
+from app.ml.numerics.neighbours.distances import norms
+from app.ml.numerics.row_blocks import blocks
 
 
 def canonical_order(x: Matrix) -> Labels:
@@ -16,11 +19,17 @@ def canonical_order(x: Matrix) -> Labels:
     Outwards from the middle of the ranges; ties by the columns from the first to the last. Equal rows are neighbours.
     """
     away = ((x - (x.min(axis=0) + x.max(axis=0)) / 2) ** 2).sum(axis=1)
-    order = np.argsort(away, kind="stable")
-    same = np.diff(away[order]) == 0
-    tied = np.append(same, False) | np.insert(same, 0, False)
-    rows = order[tied]
-    order[tied] = rows[np.lexsort((*x[rows].T[::-1], away[rows]))]
+    order: Labels = np.argsort(away, kind="stable")
+    parts = np.diff(away[order]) != 0
+    for column in range(x.shape[1]):
+        tied = np.flatnonzero(~np.insert(parts, 0, True) | ~np.append(parts, True))
+        if not tied.size:
+            break
+        rows = order[tied]
+        if np.ptp(x[rows, column]) > 0:
+            groups = np.insert(np.cumsum(parts), 0, 0)[tied]
+            order[tied] = rows[np.lexsort((x[rows, column], groups))]
+            parts |= np.diff(x[order, column]) != 0
     return order
 
 
@@ -34,17 +43,36 @@ def seeds(
     Fewer than k come back when there are no more distinct rows.
     """
     chosen = [int(draw(weights, rng, 1)[0])]
-    owners, squares = np.zeros(len(x), np.intp), np.full(len(x), np.inf)
-    take(x, x[chosen[0]], np.zeros(1), 0, owners, squares)
+    origin = x[chosen[0]]
+    squares = norms(x - origin)
+    rows = _Rows(x, weights, origin, squares)
     while len(chosen) < k and squares.any():
         drawn = draw(weights * (squares if spread else squares > 0), rng, candidates)
-        reach = squared_distances(x[drawn], x[chosen]) / 4 * (1 - 1e-7)
-        left = np.zeros(candidates)
-        remaining(x, weights, x[drawn], reach, owners, squares, left)
-        best = int(left.argmin())
-        take(x, x[drawn[best]], reach[best], len(chosen), owners, squares)
+        left, totals = _left(rows, squares, x[drawn])
+        best = int(totals.argmin())
+        squares = np.ascontiguousarray(left[:, best])
         chosen.append(int(drawn[best]))
     return np.array(chosen)
+
+
+class _Rows(NamedTuple):
+    x: Matrix
+    weights: Vector
+    origin: Vector
+    lengths: Vector
+    """(n,) squared distances to the origin."""
+
+
+def _left(rows: _Rows, squares: Vector, new: Matrix) -> tuple[Matrix, Vector]:
+    """(n, c) squared distances to the nearest chosen row when each of the new ones (c, d) is added, and their weighted
+    sums (c,).
+    """
+    x, weights, origin, lengths = rows
+    left, totals, moved = np.empty((len(x), len(new))), np.zeros(len(new)), new - origin
+    for block in blocks(len(x), x.shape[1]):
+        products = (x[block] - origin) @ moved.T
+        remaining.lean(x, weights, lengths, squares, new, norms(moved), products, block.start, left, totals)
+    return left, totals
 
 
 def draw(mass: Vector, rng: np.random.Generator, size: int) -> Labels:

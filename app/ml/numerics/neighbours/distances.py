@@ -2,19 +2,31 @@
 
 ‖x − c‖² = ‖x‖² − 2x·c + ‖c‖² costs one product, but cancels when points are close compared to their
 distance from the origin. So the origin is first moved among the points, and whatever still comes out within rounding
-of a tie (or of zero) is computed again from the differences.
+of a tie (or of zero) is computed again from the differences. The nearest centre is found by products of single
+precision, and has the same label as by differences of double precision.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.neighbours.compiled.distances import shift, squares_to, two_lowest
+from app.ml.numerics.neighbours.compiled.distances import (
+    Places,
+    Singles,
+    compare,
+    decide,
+    measure,
+    shift,
+    squares_to,
+    two_lowest,
+)
 
 BLOCK = 2**17
 """Numbers worked on at a time: a block of x and its distances stay in the processor's cache."""
+FEW = 2**15
+"""Differences of so many numbers are computed sooner than products are prepared."""
 
 
 def squared_distances(x: Matrix, centres: Matrix) -> Matrix:
@@ -40,25 +52,52 @@ def nearest(x: Matrix, centres: Matrix) -> tuple[Labels, Vector]:
 
 def nearest_labels(x: Matrix, centres: Matrix) -> Labels:
     """Labels as of `nearest`, without the distances."""
-    x, labels = np.ascontiguousarray(x), np.empty(len(x), np.intp)
-    scores, rows = Scores(centres, len(x)), np.arange(len(x))
+    x, centres, labels = np.ascontiguousarray(x), np.ascontiguousarray(centres), np.empty(len(x), np.intp)
+    if x.size * len(centres) <= FEW:
+        compare(x, centres, labels, *np.empty((2, len(x))))
+        return labels
+    frame = Frame.of(centres)
+    scores, lengths, rows = Scores(frame, centres, len(x)), frame.lengths(x), np.arange(len(x))
     for block in scores.blocks(len(x)):
-        labels[block] = _nearest(x, rows[block], centres, scores)
+        decide.lean(x, rows[block], centres, *scores.lowest(x, rows[block]), lengths, scores.rounding, labels)
     return labels
+
+
+class Frame(NamedTuple):
+    """Origin and unit of numbers in single precision. The origin is among most points, whatever a few do."""
+
+    origin: Vector
+    unit: float
+    """A power of two, by which the largest of the points is about 1; 0 where they are too large for squares."""
+
+    @classmethod
+    def of(cls, points: Matrix) -> Self:
+        with np.errstate(over="ignore", invalid="ignore"):
+            origin = np.sort(points, axis=0)[len(points) // 2]
+            largest = np.abs(points - origin).max(initial=0.0)
+        if not largest < 1e150:
+            return cls(np.zeros_like(origin), 0.0)
+        return cls(origin, float(2.0 ** -np.ceil(np.log2(max(largest, 1e-150)))))
+
+    def lengths(self, x: Matrix) -> Vector:
+        """(n,) squared lengths of the rows less the origin, times the unit."""
+        lengths = np.empty(len(x))
+        measure.lean(x, self.origin, self.unit, lengths)
+        return lengths
 
 
 class Scores:
     """Half the squared distance to each centre, less half of ‖x − origin‖², of a block of rows at a time."""
 
-    def __init__(self, centres: Matrix, rows: int) -> None:
+    def __init__(self, frame: Frame, centres: Matrix, rows: int) -> None:
         k, d = centres.shape
-        self._origin = centres.mean(axis=0)
-        self._centres = centres - self._origin
-        self._halves = norms(self._centres) / 2
-        self._rounding, self._longest = 1e-15 * (d + 4), 2 * float(self._halves.max())
+        self._frame = frame
+        moved = (centres - frame.origin) * frame.unit
+        self._centres, self._halves = moved.astype(np.float32), (norms(moved) / 2).astype(np.float32)
+        self.rounding = 2.0**-24 * (d + 8)
         self._step = max(1, min(rows, BLOCK // (k + 2 * d)))
-        self._moved, self._products = np.empty((self._step, d)), np.empty(self._step * k)
-        self._places, self._numbers = np.empty(self._step, np.intp), np.empty((4, self._step))
+        self._moved, self._products = np.empty((self._step, d), np.float32), np.empty(self._step * k, np.float32)
+        self._places, self._numbers = np.empty(self._step, np.int32), np.empty((2, self._step), np.float32)
 
     def blocks(self, rows: int) -> Iterator[slice]:
         """The rows 0 … rows - 1, in blocks whose scores stay in the processor's cache."""
@@ -68,33 +107,20 @@ class Scores:
         """The two lowest scores of each of these rows (m,) of x, at most a block; they stand until the next call."""
         m, k = len(rows), len(self._centres)
         moved, products = self._moved[:m], self._products[: m * k].reshape(k, m)
-        places, (first, second, lengths, doubt) = self._places[:m], self._numbers[:, :m]
-        shift.lean(x, rows, self._origin, self._rounding, self._longest, moved, lengths, doubt)
-        np.matmul(self._centres, moved.T, out=products)
+        places, (first, second) = self._places[:m], self._numbers[:, :m]
+        shift.lean(x, rows, *self._frame, moved)
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.matmul(self._centres, moved.T, out=products)
         two_lowest.lean(products, self._halves, places, first, second)
-        return Lowest(places, first, second, lengths, doubt)
+        return Lowest(places, first, second)
 
 
 class Lowest(NamedTuple):
-    places: Labels
+    places: Places
     """(m,) centre of the lowest score."""
-    first: Vector
-    second: Vector
+    first: Singles
+    second: Singles
     """(m,) the two lowest scores; the second is infinite where there is one centre."""
-    lengths: Vector
-    """(m,) ‖x − origin‖²."""
-    doubt: Vector
-    """(m,) scores that differ by less than this may be equal."""
-
-
-def _nearest(x: Matrix, rows: Labels, centres: Matrix, scores: Scores) -> Labels:
-    found = scores.lowest(x, rows)
-    tied = np.flatnonzero(found.second - found.first <= found.doubt)
-    step = max(1, BLOCK // centres.size)
-    for start in range(0, tied.size, step):
-        some = tied[start : start + step]
-        found.places[some] = ((x[rows[some], None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-    return found.places
 
 
 def norms(rows: Matrix) -> Vector:

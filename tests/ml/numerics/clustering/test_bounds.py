@@ -43,7 +43,7 @@ def test_rows_on_a_lattice_tie_and_go_to_the_first_centre():
     rng = np.random.default_rng(0)
     for _ in range(20):
         centres = rng.integers(0, 6, (5, 3)).astype(float)
-        rows = Rows(x, np.ones(216), np.zeros(216, np.intp), np.full(216, np.inf), np.zeros(216))
+        rows = Rows.of(x, np.ones(216), centres)
         clusters = Clusters(np.zeros((5, 3)), np.zeros(5), np.zeros(5, np.intp))
         sweep(rows, clusters, centres, np.zeros(5))
         for _ in range(5):

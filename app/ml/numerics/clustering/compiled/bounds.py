@@ -5,15 +5,15 @@ import math
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.jit import kernel
-from app.ml.numerics.neighbours.compiled.distances import square
+from app.ml.numerics.jit import inner, kernel
+from app.ml.numerics.neighbours.compiled.distances import Places, Singles, closest, doubt_of, square
 
 ROUNDING = 4e-16
 
 
 @kernel(
-    "i8(f8[:,::1], i8[::1], f8[::1], f8[::1], i8, i8, f8[:,::1], f8[::1], f8[::1], f8[::1], f8, i8[::1])",
-    writes=["upper", "lower", "rows"],
+    "i8(f8[:,::1], i8[::1], f8[::1], f8[::1], i8, i8, f8[:,::1], f8[::1], f8[::1], f8[::1], f8, i8[::1], f8[::1])",
+    writes=["upper", "lower", "rows", "squares"],
 )
 def undecided(
     x: Matrix,
@@ -28,8 +28,11 @@ def undecided(
     half_gaps: Vector,
     slack: float,
     rows: Labels,
+    squares: Vector,
 ) -> int:
-    """Move the bounds of the rows start … stop - 1; list those whose bounds do not part, and return how many."""
+    """Move the bounds of the rows start … stop - 1; list those whose bounds do not part, with their squared distances
+    to their own centres, and return how many.
+    """
     found = 0
     for i in range(start, stop):
         own = labels[i]
@@ -38,17 +41,18 @@ def undecided(
         lower[i] = near
         near = max(near, half_gaps[own])
         if far >= near:
-            far = math.sqrt(square(x[i], centres[own])) * slack
+            apart = square(x[i], centres[own])
+            far = math.sqrt(apart) * slack
             if far >= near:
-                rows[found] = i
+                rows[found], squares[found] = i, apart
                 found += 1
         upper[i] = far
     return found
 
 
 @kernel(
-    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1],"
-    " i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8)",
+    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1],"
+    " f8[:,::1], i4[::1], f4[::1], f4[::1], f8[::1], f8, f8, f8)",
     writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
 )
 def settle(
@@ -58,47 +62,89 @@ def settle(
     upper: Vector,
     lower: Vector,
     rows: Labels,
+    squares: Vector,
     sums: Matrix,
     masses: Vector,
     sizes: Labels,
     centres: Matrix,
-    places: Labels,
-    first: Vector,
-    second: Vector,
+    places: Places,
+    first: Singles,
+    second: Singles,
     lengths: Vector,
-    doubt: Vector,
+    unit: float,
+    rounding: float,
     slack: float,
 ) -> tuple[int, float]:
     """Give the listed rows the centres of their lowest scores; scores too close to distinguish are computed again by
-    difference.
+    difference. Returns how many rows have a new centre, and the decrease of the inertia by them.
     """
     changed, fall = 0, 0.0
     for t in range(rows.size):
-        i = rows[t]
-        own, new = labels[i], places[t]
-        before = square(x[i], centres[own])
-        if second[t] - first[t] <= doubt[t]:
-            after = other = np.inf
-            for c in range(centres.shape[0]):
-                far = square(x[i], centres[c])
-                if far < after:
-                    new, other, after = c, after, far
-                elif far < other:
-                    other = far
+        i, one, two = rows[t], np.float64(first[t]), np.float64(second[t])
+        own, new, after = labels[i], int(places[t]), squares[t]
+        doubt = doubt_of(two, lengths[i], rounding)
+        if two - one > 2 * doubt:
+            other = max(0.0, 2 * (two - doubt) + lengths[i] * (1 - ROUNDING)) / (unit * unit)
+            if new != own:
+                after = square(x[i], centres[new])
         else:
-            after = before if new == own else square(x[i], centres[new])
-            other = max(0.0, 2 * (second[t] - doubt[t]) + lengths[t] * (1 - ROUNDING))
-        upper[i], lower[i] = math.sqrt(after) * slack, math.sqrt(other) / slack
+            new, after, other = closest(x[i], centres)
+        lower[i] = math.sqrt(other) / slack
+        if new != own:
+            labels[i], upper[i] = new, math.sqrt(after) * slack
+            changed += 1
+            fall += weights[i] * (squares[t] - after)
+            move(x[i], weights[i], own, new, sums, masses, sizes)
+    return changed, fall
+
+
+@kernel(
+    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1])",
+    writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
+)
+def compare_all(
+    x: Matrix,
+    weights: Vector,
+    labels: Labels,
+    upper: Vector,
+    lower: Vector,
+    sums: Matrix,
+    masses: Vector,
+    sizes: Labels,
+    centres: Matrix,
+) -> tuple[int, float]:
+    """Give all rows their nearest centres, as `settle` does: few rows are compared sooner than bounds are moved."""
+    changed, fall = 0, 0.0
+    for i in range(x.shape[0]):
+        own = labels[i]
+        new, after, _ = closest(x[i], centres)
         if new != own:
             labels[i] = new
             changed += 1
-            fall += weights[i] * (before - after)
-            sizes[own] -= 1
-            sizes[new] += 1
-            masses[own] -= weights[i]
-            masses[new] += weights[i]
-            for j in range(x.shape[1]):
-                part = weights[i] * x[i, j]
-                sums[own, j] -= part
-                sums[new, j] += part
+            fall += weights[i] * (square(x[i], centres[own]) - after)
+            move(x[i], weights[i], own, new, sums, masses, sizes)
+        upper[i], lower[i] = np.inf, 0.0
     return changed, fall
+
+
+@inner
+def move(row: Vector, weight: float, own: int, new: int, sums: Matrix, masses: Vector, sizes: Labels) -> None:
+    """Take a row out of one cluster and put it into another."""
+    sizes[own] -= 1
+    sizes[new] += 1
+    masses[own] -= weight
+    masses[new] += weight
+    for j in range(row.size):
+        part = weight * row[j]
+        sums[own, j] -= part
+        sums[new, j] += part
+
+
+@kernel("void(f8[:,::1], f8[::1])", writes=["gaps"])
+def half_gaps(centres: Matrix, gaps: Vector) -> None:
+    """Half the distance of each centre to the next; infinite of a single one."""
+    gaps[:] = np.inf
+    for i in range(centres.shape[0]):
+        for j in range(i):
+            gap = math.sqrt(square(centres[i], centres[j])) / 2
+            gaps[i], gaps[j] = min(gaps[i], gap), min(gaps[j], gap)

@@ -1,38 +1,20 @@
-"""Squared distances by difference, and the two lowest scores of a block of products."""
+"""Squared distances by difference, and the two lowest scores of a block of products in single precision."""
 
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.jit import inner, kernel
 
+SMALLEST = 1e-30
+"""Below this a product of single precision may have lost its digits."""
+LARGEST = 1e30
+"""Squared lengths that are larger do not fit into products of single precision."""
 
-@kernel("void(f8[:,::1], i8[::1], f8[::1], f8, f8, f8[:,::1], f8[::1], f8[::1])", writes=["moved", "lengths", "doubt"])
-def shift(
-    x: Matrix,
-    rows: Labels,
-    origin: Vector,
-    rounding: float,
-    longest: float,
-    moved: Matrix,
-    lengths: Vector,
-    doubt: Vector,
-) -> None:
-    """`moved` is the rows less the origin, `lengths` their squared lengths, `doubt` what rounding does to a score."""
-    for t in range(rows.size):
-        row = x[rows[t]]
-        for j in range(row.size):
-            moved[t, j] = row[j] - origin[j]
-        lengths[t] = square(row, origin)
-        doubt[t] = rounding * (lengths[t] + longest)
-
-
-@kernel("void(f8[:,::1], f8[:,::1], i8[::1], f8[::1])", writes=["squares"])
-def squares_to(x: Matrix, centres: Matrix, labels: Labels, squares: Vector) -> None:
-    """Squared distance of each row of x (n, d) to its centre, by difference."""
-    for i in range(x.shape[0]):
-        squares[i] = square(x[i], centres[labels[i]])
+Singles = NDArray[np.float32]
+Places = NDArray[np.int32]
 
 
 @inner
@@ -50,21 +32,75 @@ def square(a: Vector, b: Vector) -> float:
     return (one + two) + (three + four)
 
 
-@kernel("void(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1])", writes=["places", "first", "second"])
-def two_lowest(products: Matrix, halves: Vector, places: Labels, first: Vector, second: Vector) -> None:
+@inner
+def closest(row: Vector, centres: Matrix) -> tuple[int, float, float]:
+    """The nearest centre, the first one on a tie, and the squared distances to it and to the next."""
+    place, best, other = 0, np.inf, np.inf
+    for c in range(centres.shape[0]):
+        far = square(row, centres[c])
+        if far < best:
+            place, other, best = c, best, far
+        elif far < other:
+            other = far
+    return place, best, other
+
+
+@inner
+def doubt_of(second: float, length: float, rounding: float) -> float:
+    """Largest error of the two lowest scores, where `second` is the higher of them; `length` is ‖x − origin‖².
+
+    A centre at distance D has a length of at most ‖x‖ + D, which bounds the rounding of its product: the error is
+    within (d + 8) u (‖x‖‖c‖ + ‖c‖²) ≤ (d + 8) u (6.5 ‖x‖² + 6 s) with D² = ‖x‖² + 2 s.
+    """
+    return rounding * (7 * length + 6 * max(second, 0.0)) + SMALLEST
+
+
+@kernel("void(f8[:,::1], f8[:,::1], i8[::1], f8[::1])", writes=["squares"])
+def squares_to(x: Matrix, centres: Matrix, labels: Labels, squares: Vector) -> None:
+    """Squared distance of each row of x (n, d) to its centre, by difference."""
+    for i in range(x.shape[0]):
+        squares[i] = square(x[i], centres[labels[i]])
+
+
+@kernel("void(f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[::1])", writes=["labels", "squares", "others"])
+def compare(x: Matrix, centres: Matrix, labels: Labels, squares: Vector, others: Vector) -> None:
+    """The nearest centre of each row, and the squared distances to it and to the next, by difference."""
+    for i in range(x.shape[0]):
+        labels[i], squares[i], others[i] = closest(x[i], centres)
+
+
+@kernel("void(f8[:,::1], f8[::1], f8, f8[::1])", writes=["lengths"])
+def measure(x: Matrix, origin: Vector, unit: float, lengths: Vector) -> None:
+    """Squared lengths of the rows less the origin, times `unit`; infinite where single precision does not hold them."""
+    for i in range(x.shape[0]):
+        length = square(x[i], origin) * unit * unit
+        lengths[i] = length if length < LARGEST else np.inf
+
+
+@kernel("void(f8[:,::1], i8[::1], f8[::1], f8, f4[:,::1])", writes=["moved"])
+def shift(x: Matrix, rows: Labels, origin: Vector, unit: float, moved: Singles) -> None:
+    """The listed rows less the origin, times `unit`, in single precision."""
+    for t in range(rows.size):
+        i = rows[t]
+        for j in range(x.shape[1]):
+            moved[t, j] = (x[i, j] - origin[j]) * unit
+
+
+@kernel("void(f4[:,::1], f4[::1], i4[::1], f4[::1], f4[::1])", writes=["places", "first", "second"])
+def two_lowest(products: Singles, halves: Singles, places: Places, first: Singles, second: Singles) -> None:
     """The two lowest of `halves[c] - products[c, i]` for each i, products (k, n), and which c has the lowest."""
     places[:] = 0
     first[:] = np.inf
     second[:] = np.inf
     for c in range(products.shape[0]):
-        half = halves[c]
+        half, number = halves[c], np.int32(c)
         for i in range(products.shape[1]):
             score = half - products[c, i]
             best = first[i]
             lower = score < best
             other = best if lower else score
             second[i] = min(second[i], other)
-            places[i] = c if lower else places[i]
+            places[i] = number if lower else places[i]
             first[i] = score if lower else best
 
 
@@ -88,3 +124,23 @@ def from_products(products: Matrix, points: Matrix, lengths: Vector, start: int,
         if root:
             for i in range(lengths.size):
                 found[t, i] = math.sqrt(found[t, i])
+
+
+@kernel("void(f8[:,::1], i8[::1], f8[:,::1], i4[::1], f4[::1], f4[::1], f8[::1], f8, i8[::1])", writes=["labels"])
+def decide(
+    x: Matrix,
+    rows: Labels,
+    centres: Matrix,
+    places: Places,
+    first: Singles,
+    second: Singles,
+    lengths: Vector,
+    rounding: float,
+    labels: Labels,
+) -> None:
+    """Label the listed rows by their lowest scores; where scores may tie, by differences."""
+    for t in range(rows.size):
+        i, one, two = rows[t], np.float64(first[t]), np.float64(second[t])
+        labels[i] = places[t]
+        if not two - one > 2 * doubt_of(two, lengths[i], rounding):
+            labels[i] = closest(x[i], centres)[0]
