@@ -21,7 +21,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 
-pytest_plugins = ["tests.compiling", "tests.cpu_seconds"]
+pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.longest_first"]
 
 HOSTS = "testserver,here"
 """Under which starlette's client, and tests over raw sockets, address the API."""
