@@ -1,15 +1,11 @@
 """Room on a disk: measured, kept in reserve, and refused where there is too little."""
 
-import errno
 import os
 from contextlib import suppress
 from pathlib import Path
 
 from app.errors import StorageFull
 from app.settings import MiB, Settings
-
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Error numbers of the system when a file cannot grow."""
 
 CROWDED_BYTES = 64 * MiB
 

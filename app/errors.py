@@ -5,8 +5,12 @@ responds to requests needs no table. `faults` lists every problem of an input wi
 place, as a JSON pointer; no fault ever repeats a value the caller sent.
 """
 
+import errno
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Error numbers of the system when a file cannot grow: what `StorageFull` reports."""
 
 
 class Fault(NamedTuple):

@@ -5,6 +5,7 @@ Everything is imported where it is used, so that tests of the pure core start no
 
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,11 +13,15 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# Hundreds of processes import the same files: each would compile them anew where bytecode is not kept.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Of whatever profile the environment chose, only the clock is left out: no test evaluates the speed of the machine.
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 
-pytest_plugins = ["tests.compiling", "tests.cpu_seconds"]
+pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.longest_first"]
 
 HOSTS = "testserver,here"
 """Under which starlette's client, and tests over raw sockets, address the API."""

@@ -11,9 +11,10 @@ from app.api.edge.openapi import operations
 from app.api.edge.portable_schema import subschemas
 from app.main import create_app
 from app.settings import Settings
+from tests.openapi_document import openapi_document
 
 STORED = Path(__file__).parents[1] / "app" / "openapi.json"
-DOCUMENT = create_app(Settings()).openapi()
+DOCUMENT = openapi_document()
 SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = {operation["operationId"]: operation for operation in operations(DOCUMENT)}
 PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}

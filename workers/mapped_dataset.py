@@ -13,8 +13,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from app.disk_space import NO_ROOM
-from app.errors import StorageFull
+from app.errors import NO_ROOM, StorageFull
 
 LARGE = 1 << 16
 """Bytes from which on an array has pages of its own."""

@@ -20,7 +20,7 @@ from app.ml.contract.dates_and_times import TIME
 from app.ml.tables.data_sheet import Remark
 
 _EARLIEST, _LATEST = (
-    pa.scalar(int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000, pa.int64())
+    int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000
     for moment in (datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59))  # noqa: DTZ001  zone added above
 )
 _INFINITE = "{} infinite values were read as missing."

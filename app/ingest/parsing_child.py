@@ -15,8 +15,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from app.disk_space import NO_ROOM
-from app.errors import InvalidData, StorageFull, ValiantError
+from app.errors import NO_ROOM, InvalidData, StorageFull, ValiantError
 from app.ingest import arrow_and_parquet, npy
 from app.ingest import csv_reader as delimited
 from app.ingest import excel_workbook as workbook
@@ -30,6 +29,7 @@ from app.ingest.protocol import LENGTH, Order, Parsed, ParseResponse, Refusal, o
 from app.ingest.reader_result import Reading
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
+from app.process_memory import without_optional
 from app.schemas.datasets import FileFormat, FileReading
 
 STATM = Path("/proc/self/statm")
@@ -51,6 +51,7 @@ CELLS = {FileFormat.CSV, FileFormat.XLSX, FileFormat.XLS, FileFormat.ODS}
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; its end closes the channel
+    without_optional()  # half of the time of its start, for what it has no use for
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     channel = socket.socket(fileno=int(sys.argv[1]))

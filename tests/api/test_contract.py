@@ -1,34 +1,18 @@
 """Requests drawn from the OpenAPI document, right ones and wrong ones: every response is as the document says."""
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from app.main import create_app
-from app.settings import Settings
+from tests.openapi_document import openapi_document
 
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-]
 FEW = ("ridge", "decision_tree", "kmeans")
 """Algorithms that stand for all: what each of them takes is the contract suite's business, and drawing requests from
 all of them, each within each other, takes minutes."""
-RIGHT, WRONG = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
+RIGHT, WRONG = "positive", "negative"
 DRAWN = [
     pytest.param(method, path, mode, id=f"{mode}-{operation['operationId']}")
-    for path, methods in create_app(Settings()).openapi()["paths"].items()
+    for path, methods in openapi_document()["paths"].items()
     for method, operation in methods.items()
     for mode in (RIGHT, WRONG)
     if mode is RIGHT or "parameters" in operation or "requestBody" in operation  # else nothing can be wrong
@@ -36,7 +20,24 @@ DRAWN = [
 
 
 @pytest.fixture(scope="module")
+def checks():
+    """Without a server error, then as the document says. Imported here: only this file needs schemathesis."""
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks as documented
+
+    return [
+        not_a_server_error,
+        documented.status_code_conformance,
+        documented.content_type_conformance,
+        documented.response_headers_conformance,
+        documented.response_schema_conformance,
+    ]
+
+
+@pytest.fixture(scope="module")
 def document(services):
+    import schemathesis
+
     app = create_app(services.settings, services)
     app.openapi_schema = _of_few(app.openapi())
     return schemathesis.openapi.from_asgi("/openapi.json", app)
@@ -57,7 +58,9 @@ def _of_few(part):
 
 
 @pytest.mark.parametrize(("method", "path", "mode"), DRAWN)
-def test_every_response_is_as_documented(document, method, path, mode):
+def test_every_response_is_as_documented(document, checks, method, path, mode):
+    from schemathesis import GenerationMode
+
     operation = document[path][method]
 
     @settings(
@@ -68,11 +71,11 @@ def test_every_response_is_as_documented(document, method, path, mode):
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(operation.as_strategy(generation_mode=mode))
+    @given(operation.as_strategy(generation_mode=GenerationMode(mode)))
     def documented(case):
         response = case.call()
         hurried = response.status_code == 504 and "X-Request-Timeout" in case.headers  # its time was too short
-        case.validate_response(response, checks=CHECKS[1:] if hurried else CHECKS)
+        case.validate_response(response, checks=checks[1:] if hurried else checks)
         assert "x-request-id" in response.headers
 
     documented()

@@ -11,8 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.edge.body import BY_NAME
 from app.api.edge.content_encoding import inflater_of
-from app.disk_space import NO_ROOM
-from app.errors import BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
+from app.errors import NO_ROOM, BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
 
 FORM = "multipart/form-data"
 WRITE_BYTES = 1 << 20

@@ -58,7 +58,7 @@ from app.ml.numerics.boosting.gradient_trees import Sums
 from app.ml.numerics.boosting.losses import batches, log_total, share
 from app.ml.numerics.boosting.weak_trees import Weak
 from app.ml.numerics.linear_models.softmax import of_two, probabilities
-from app.ml.numerics.trees.forest import Trees, stages, total
+from app.ml.numerics.trees.forest import Trees, stages, total, total_of_grown
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
 from app.ml.numerics.trees.tree_nodes import TreeNodes
@@ -108,7 +108,7 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
             step = params.learning_rate * tree.value.clip(-LARGEST, LARGEST) * (1 if k == 2 else (k - 1) / k)
             own = planted(tree, data.levels, step)
             for batch in batches(n):
-                score[batch] += total(own, data.x[batch])[:, 0]
+                score[batch] += total_of_grown(own, data.x[batch])[:, 0]
             trees.append(own if k == 2 else own._replace(values=step * (np.eye(k)[j] - 1 / k)))
         curve.append(_loss(data, scores, targets))
         context.progress(rounds / params.n_estimators, loss=curve[-1])

@@ -243,9 +243,9 @@ def test_too_many_rows(settings, services, made):
 
 
 def test_the_documented_body_is_a_named_union(client):
-    from app.main import create_app
+    from tests.openapi_document import openapi_document
 
-    document = create_app().openapi()
+    document = openapi_document()
     operation = document["paths"]["/v1/models/{model}/predict"]["post"]
     assert operation["operationId"] == "predict_rows"
     reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]

@@ -37,6 +37,9 @@ ITERATIONS = frozenset({"tol", "max_iter"})
 UNLABELLED = 20
 """Rows without a target beside the others."""
 
+MOST = {"n_estimators": 24}
+"""Parameters whose size costs time and shows nothing new: a fit of hundreds of members repeats one of a few."""
+
 DEMANDS = frozenset({"edge"})
 """Parameters by which a fit fails unless the data meets them: they keep their defaults."""
 
@@ -105,7 +108,8 @@ class Case:
         names = [name for name in schema["properties"] if name not in kept]
         # A learner within keeps its default: its own parameters are drawn where it is the case. So do names of columns.
         own = {name: schema["properties"][name] for name in names if not _kept(schema["properties"][name])}
-        fields = {name: _values(field, schema.get("$defs", {})) for name, field in own.items()}
+        small = {name: field | {"maximum": MOST[name]} if name in MOST else field for name, field in own.items()}
+        fields = {name: _values(field, schema.get("$defs", {})) for name, field in small.items()}
         return st.fixed_dictionaries(fields).map(lambda drawn: self.algorithm.params(**drawn))
 
 

@@ -10,7 +10,7 @@ from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.numerics.boosting.compiled.rows import gradients_of
 from app.ml.numerics.boosting.gradient_trees import BATCH, NUMBERS, Slopes
 from app.ml.numerics.linear_algebra.solve import near_one
-from app.ml.numerics.trees.forest import Trees, total
+from app.ml.numerics.trees.forest import Trees, total_of_grown
 
 
 class RowSums(NamedTuple):
@@ -90,7 +90,7 @@ class RowSums(NamedTuple):
         """The values of the tree for rows that it did not grow from."""
         own = tree._replace(left=tree.left.copy())  # its packed nodes are forgotten with it
         for some in rows:
-            self.raw[k, some] += total(own, self.data.x[some])[:, 0]
+            self.raw[k, some] += total_of_grown(own, self.data.x[some])[:, 0]
 
 
 def batches(rows: int, each: int = 1) -> list[slice]:

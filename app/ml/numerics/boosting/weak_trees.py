@@ -15,7 +15,7 @@ from app.ml.numerics.boosting.losses import batches
 from app.ml.numerics.trees.binning import MOST, binned, ranked
 from app.ml.numerics.trees.compiled.column_split import GINI, NEWTON, VARIANCE
 from app.ml.numerics.trees.compiled.node_split import FLATTEST
-from app.ml.numerics.trees.forest import total
+from app.ml.numerics.trees.forest import total_of_grown
 from app.ml.numerics.trees.growth import Grower, Grown, Rules, planted
 
 EXACT = 5_000
@@ -51,7 +51,7 @@ class Weak:
         leaves = planted(tree, self._data.levels, tree.value)
         result = np.empty(weights.size, np.min_scalar_type(tree.value.shape[1]))
         for batch in batches(result.size):
-            result[batch] = total(leaves, self._data.x[batch]).argmax(axis=1)
+            result[batch] = total_of_grown(leaves, self._data.x[batch]).argmax(axis=1)
         return tree, result
 
     def stepped(self, slopes: Vector) -> Grown:

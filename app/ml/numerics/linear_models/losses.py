@@ -59,6 +59,14 @@ def slopes(kind: Loss, scores: Matrix, targets: Matrix) -> Matrix:
     return np.asarray(share / share.sum(axis=1, keepdims=True) - (targets > 0))
 
 
+def losses_and_slopes(kind: Loss, scores: Matrix, targets: Matrix) -> tuple[Vector, Matrix]:
+    """Both at once: of softmax they share the exponentials."""
+    if kind is Loss.SOFTMAX:
+        found = likelihood(scores, targets > 0)
+        return found.losses, found.probabilities - (targets > 0)
+    return losses(kind, scores, targets), slopes(kind, scores, targets)
+
+
 @dataclass(frozen=True)
 class MeanLoss:
     """Weighted mean loss plus ½α‖β‖², over points (d + 1, s): coefficients, and the intercepts last.
@@ -112,12 +120,13 @@ class MeanLoss:
         return np.zeros((self.x.shape[1], self.targets.shape[1]))
 
     def value(self, point: Matrix) -> float:
-        return self._total(self.x @ point, point)
+        return self._mean(losses(self.kind, self.x @ point, self.targets), point)
 
     def with_slope(self, point: Matrix) -> tuple[float, Matrix]:
         scores = self.x @ point
-        pull = self.weights[:, None] * slopes(self.kind, scores, self.targets)
-        return self._total(scores, point), self.x.T @ pull + self.penalty * point
+        each, slope = losses_and_slopes(self.kind, scores, self.targets)
+        pull = self.weights[:, None] * slope
+        return self._mean(each, point), self.x.T @ pull + self.penalty * point
 
     def linear(self, point: Matrix) -> tuple[Matrix, Vector]:
         """Coefficients (d, s) and intercepts (s,) in the coordinates of the data."""
@@ -129,6 +138,5 @@ class MeanLoss:
         last = (intercept - self.middle + self.mean @ coef) / self.spread
         return np.vstack([coef * self.unit[:, None] / self.spread, last])
 
-    def _total(self, scores: Matrix, point: Matrix) -> float:
-        loss = self.weights @ losses(self.kind, scores, self.targets)
-        return float(loss + 0.5 * (self.penalty * np.square(point)).sum())
+    def _mean(self, each: Vector, point: Matrix) -> float:
+        return float(self.weights @ each + 0.5 * (self.penalty * np.square(point)).sum())
