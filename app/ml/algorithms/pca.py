@@ -35,7 +35,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.linear_algebra.principal_directions import principal
-from app.ml.numerics.linear_algebra.solve import EPS, centred
+from app.ml.numerics.linear_algebra.solve import EPS
 from app.ml.numerics.neighbours.distances import norms
 
 
@@ -63,14 +63,11 @@ class State(NamedTuple):
 
 
 def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
-    rows = centred(data.x, data.weights)
-    a = rows.x
-    a *= np.sqrt(data.weights / data.weights.sum())[:, None]
-    values, directions = principal(a, lambda values: _kept(params, values))
+    mean, values, directions = principal(data.x, data.weights, lambda values: _kept(params, values))
     p = _kept(params, values)
     short = params.variance is None and p < params.n_components
     warnings = (f"There are only {p} directions, not {params.n_components}.",) if short else ()
-    return Fit(State(rows.mean, directions[:p], values[:p], float(values.sum())), iterations=1, warnings=warnings)
+    return Fit(State(mean, directions[:p], values[:p], float(values.sum())), iterations=1, warnings=warnings)
 
 
 def _kept(params: PCA, values: Vector) -> int:

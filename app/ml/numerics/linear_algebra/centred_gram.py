@@ -1,0 +1,79 @@
+"""Products of the columns of a table about their means, in one pass over the rows and without a copy of the table.
+
+Rows are added up in blocks that stay in cache, each by one symmetric rank-k update of half the matrix. Sums about a
+shift are moved to the means afterwards; the shift is zero where the columns are as near zero as they are wide, else the
+mean of a few rows, else the mean itself, so that moving it costs no digits.
+
+Reference: Chan, Golub & LeVeque (1983), The American Statistician 37:242.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from app.ml.contract.algorithm import Matrix, Vector
+
+BLOCK = 1024
+"""Rows worked on at a time."""
+SAMPLE = 256
+"""Number of rows that show where the columns lie."""
+NEAR = 4.0
+"""Squares about the shift may be this many times those about the mean: two bits of 53."""
+EPS = float(np.finfo(np.float64).eps)
+
+
+class CentredGram(NamedTuple):
+    gram: Matrix
+    """(d, d): Σ wᵢ(xᵢ − mean)(xᵢ − mean)ᵀ; zero for a constant column."""
+    mean: Vector
+    """(d,) weighted."""
+
+
+def centred_gram(x: Matrix, weights: Vector) -> CentredGram:
+    """x: (n, d), C-contiguous; weights: (n,) positive."""
+    shift = _shift(x)
+    found = _about(x, weights, shift)
+    squares = found.gram.diagonal() + weights.sum() * np.square(found.mean - shift)
+    if (squares > NEAR * found.gram.diagonal()).any():
+        found = _about(x, weights, found.mean)
+    return _without_constants(x, weights, found)
+
+
+def _shift(x: Matrix) -> Vector:
+    """(d,) zero, or means of a few rows; where these are all alike the value itself: a constant leaves exact zeros."""
+    sample = x[:: -(-len(x) // SAMPLE)]
+    mean = np.where((sample == sample[0]).all(axis=0), sample[0], sample.mean(axis=0))
+    near = np.square(mean) <= np.square(sample - mean).mean(axis=0)
+    return np.zeros_like(mean) if near.all() else mean
+
+
+def _about(x: Matrix, weights: Vector, shift: Vector) -> CentredGram:
+    """The products about the means, by sums about the shift."""
+    d, even = x.shape[1], bool((weights == 1).all())
+    gram, total = np.zeros((d, d), order="F"), np.zeros(d)
+    buffer = np.empty((min(BLOCK, len(x)), d))
+    for start in range(0, len(x), BLOCK):
+        rows = x[start : start + BLOCK]
+        if shift.any():
+            rows = np.subtract(rows, shift, out=buffer[: len(rows)])
+        if even:
+            total += rows.sum(axis=0)
+        else:
+            root = np.sqrt(weights[start : start + BLOCK])
+            rows = np.multiply(rows, root[:, None], out=buffer[: len(rows)])
+            total += root @ rows
+        gram = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=gram, overwrite_c=True)
+    move = total / weights.sum()
+    half = gram - np.outer(total, move)
+    half.flat[:: d + 1] = np.maximum(half.diagonal(), 0)
+    return CentredGram(np.triu(half) + np.triu(half, 1).T, shift + move)
+
+
+def _without_constants(x: Matrix, weights: Vector, found: CentredGram) -> CentredGram:
+    """A constant column leaves rounding, a few units in the last place of its values: it is set to zero."""
+    noise = 4 * EPS * np.sqrt(len(x)) * np.abs(found.mean)
+    for j in np.flatnonzero(found.gram.diagonal() <= weights.sum() * np.square(noise)):
+        if np.abs(x[:, j] - found.mean[j]).max() <= noise[j]:
+            found.gram[j] = found.gram[:, j] = 0.0
+    return found
