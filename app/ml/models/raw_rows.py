@@ -1,4 +1,6 @@
-"""Raw matrices of rows of a request: one row, or one row with some inputs varied."""
+"""Raw matrices of rows of a request: one row, or one row with some inputs varied; and what the model predicts for
+them, as numbers.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,3 +45,12 @@ def grid(base: Matrix, axes: Sequence[tuple[int, Vector]]) -> Matrix:
     for (place, _), values in zip(axes, combined, strict=True):
         raw[:, place] = values.ravel()
     return raw
+
+
+def outputs(model: Model, raw: Matrix) -> Matrix:
+    """(n, q) the model's predictions, as numbers. Of a clustering there are none: its labels have no order."""
+    predicted = model.predict_raw(raw)
+    values = predicted.values if predicted.probabilities is None else predicted.probabilities
+    if model.task.labels:
+        return np.zeros((len(raw), 0))
+    return np.asarray(values, np.float64).reshape(len(raw), -1)

@@ -17,7 +17,7 @@ from app.ml.charts.specification import Specification
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
-from app.ml.models.surfaces import outputs
+from app.ml.models.raw_rows import outputs
 from app.ml.plot import Drawing, Plot, PlotSubject
 from app.ml.tables.rows import read_rows
 

@@ -20,7 +20,7 @@ from app.ml.contract.labels import Label
 from app.ml.contract.task import PredictionKind
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
-from app.ml.models.raw_rows import grid, one_row, raw_matrix
+from app.ml.models.raw_rows import grid, one_row, outputs, raw_matrix
 from app.ml.query import Query, Subject
 from app.ml.training.reporting import finite
 from app.suggestions import no_such
@@ -186,15 +186,6 @@ def tangent(model: Model, base: Matrix, places: Labels, *, relative_step: float,
         miss = np.abs(predictions - value - (points - at[i])[:, None] * slopes[i])
         trusted[i] = points[_around((miss <= allowed).all(axis=1), int(np.searchsorted(points, at[i])))]
     return Tangent(value, slopes, step, trusted, varies)
-
-
-def outputs(model: Model, raw: Matrix) -> Matrix:
-    """(n, q) the model's predictions, as numbers. Of a clustering there are none: its labels have no order."""
-    predicted = model.predict_raw(raw)
-    values = predicted.values if predicted.probabilities is None else predicted.probabilities
-    if model.task.labels:
-        return np.zeros((len(raw), 0))
-    return np.asarray(values, np.float64).reshape(len(raw), -1)
 
 
 def _ranges(model: Model, places: Labels, at: Vector) -> tuple[Vector, Vector]:
