@@ -1,8 +1,9 @@
-"""A serving process that keeps no more memory than serving needs."""
+"""Memory of a process: the limit of a job, and a serving process that keeps no more than serving needs."""
 
 import ctypes
 import gc
 import mmap
+import resource
 import sys
 from collections.abc import Iterator
 from importlib.abc import MetaPathFinder
@@ -12,6 +13,11 @@ from typing import Any
 OPTIONAL = frozenset({"pandas", "rich", "watchfiles", "yaml"})
 """Modules that pyarrow, structlog, uvicorn and kombu import if present, and that serving does not use: 60 MiB."""
 SMAPS = Path("/proc/self/smaps")
+
+
+def limit(size: int) -> None:
+    """Limit what this process can write, in bytes: RLIMIT_DATA, not the address space that libraries reserve."""
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
 class _Absent(MetaPathFinder):

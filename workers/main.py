@@ -20,6 +20,7 @@ from workers.metrics_server import serve
 from workers.periodic_duties import Tending
 from workers.tasks import register
 from workers.trainers import Trainers
+from workers.watchdog import Watchdog
 
 CANARY_EXPIRY_SECONDS = 3600
 
@@ -38,8 +39,9 @@ def main(settings: Settings) -> int:
     own_queue = f"{QUEUE}.{incarnation}"
     runner = Runner(services, trainers, own_queue)
     serve(services, runner)
-    tending = Tending(services, runner, own_queue)
-    register(services.celery, runner, tending.received)
+    watchdog = Watchdog(services, runner, own_queue)
+    tending = Tending(services, runner, watchdog)
+    register(services.celery, runner, watchdog.received)
     services.celery.conf.task_queues = [
         Queue(QUEUE),  # type: ignore[no-untyped-call] # kombu is half typed
         Queue(own_queue, expires=CANARY_EXPIRY_SECONDS, auto_delete=True),  # type: ignore[no-untyped-call] # as above

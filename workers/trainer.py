@@ -20,6 +20,7 @@ from typing import IO
 from app.errors import OutOfMemory, ValiantError
 from app.ml.job import Outcome
 from app.ml.operations import kinds
+from app.process_memory import limit
 from app.schemas.problems import Problem
 from workers import trainer_frames as frames
 from workers.curves import Curves
@@ -40,7 +41,7 @@ def main(template: int, inlet_fd: int, outlet_fd: int, grants_fd: int, beyond: i
         order = Order.read(frames.read(inlet).payload)
     except EOFError:
         return 0  # its worker has gone
-    _limit_memory(order.memory_bytes + beyond)
+    limit(order.memory_bytes + beyond)
     group = Group(socket.socket(fileno=grants_fd), order.forks, partial(_request, outlet))
     try:
         write_outcome(outlet, _work(order, inlet, outlet, group), order.stored)
@@ -63,11 +64,6 @@ def _protect(parent: int, *pipes: int) -> None:
         os.set_inheritable(pipe, False)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
-
-
-def _limit_memory(size: int) -> None:
-    """By RLIMIT_DATA, not RLIMIT_AS: what can be written, not the address space that libraries reserve."""
-    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
 def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes], group: Group) -> Outcome:

@@ -1,9 +1,9 @@
 """Choosing how each column of a text file is read, from one pass over the file, and a second over doubtful columns.
 
 The first pass finds the form that all cells of a column have. A column that has none although its sampled cells look
-like numbers or dates, or whose whole numbers have leading zeros, is counted by shape in the second pass. Then up to a
-hundredth of its cells, and at least one, may be strays: they are read as missing. With more of them it stays text, and
-the data sheet offers the reading.
+like numbers or dates, or whose whole numbers have leading zeros, is counted by shape in the second pass. Then a few of
+its cells may be strays (`app.ingest.stray_cells`): they are read as missing. With more of them it stays text, and the
+data sheet offers the reading.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,13 @@ from app.ingest.cell_patterns import Sample, Shapes, padded
 from app.ingest.column_reader import ColumnReader
 from app.ingest.notation_candidates import Evidence, Way, dates, is_code, markers, numbers, ways
 from app.ingest.reader_result import refuse
+from app.ingest.stray_cells import few
 from app.ingest.type_inference import NUMBERS, Form, narrow
 from app.ingest.upload_options import ReadOptions
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.given_kinds import GivenKind
 from app.ml.contract.notation import Notation
 
-FEW = 100
-"""One stray in so many cells is read as missing."""
-LEAST = 10
-"""Cells that fit, at least, for each stray."""
 MOSTLY = 0.8
 """Share of cells that must fit for a reading to be offered."""
 _TIMES = (Form.NAIVE, Form.ZONED)
@@ -133,4 +130,4 @@ def _choose(reader: ColumnReader, shapes: Shapes, found: list[Way], evidence: Ev
     reader.way, reader.markers = way or found[0], words
     reader.padded = shapes.padded and reader.way.kind is ColumnKind.NUMERIC
     reader.others = tuple(other for other in found if other != reader.way)
-    reader.applied = reader.given or (way is not None and strays <= max(1, fit // FEW) and fit >= LEAST * strays)
+    reader.applied = reader.given or (way is not None and few(strays, fit))

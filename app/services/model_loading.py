@@ -8,8 +8,8 @@ from app.ml.models.model import Model, decode, digest
 from app.ml.numerics.jit import made
 from app.ml.preparation.compiled import columns
 from app.process_memory import let_files_go
-from app.store.aliases import Pointer
 from app.store.unit_of_work import WorkFactory
+from app.store.version_choice import Pointer
 
 
 def chunks(work: WorkFactory, pointer: Pointer) -> Iterator[bytes]:

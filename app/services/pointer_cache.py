@@ -13,8 +13,8 @@ from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
 from app.ml.contract.model_reference import VersionRef
 from app.services.database_outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
-from app.store.aliases import CHAMPION, Pointer
 from app.store.unit_of_work import WorkFactory
+from app.store.version_choice import CHAMPION, Pointer
 
 log = structlog.get_logger(__name__)
 MOST = 10_000

@@ -25,9 +25,9 @@ from app.services.pointer_cache import Found, Pointers
 from app.services.prediction_counts import Level, Tally
 from app.services.single_flight import SingleFlight, within
 from app.settings import KiB, MiB, Settings
-from app.store.aliases import Pointer
 from app.store.model_cache import Cache
 from app.store.unit_of_work import WorkFactory
+from app.store.version_choice import Pointer
 from app.suggestions import no_such
 
 _UNTIMED = nullcontext()

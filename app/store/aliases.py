@@ -1,49 +1,18 @@
-"""Aliases: names that point at a version of a model, their moves, and the version that a caller means.
+"""Aliases: names that point at a version of a model, and their moves.
 
 The row of the model is the lock: whoever moves an alias takes it first.
 """
 
-from functools import lru_cache
-from typing import NamedTuple
-
-from sqlalchemy import Integer, Select, and_, bindparam, func, literal, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.errors import AliasNotFound, Fault, InvalidRequest, VersionNotFound
 from app.schemas.models import Alias, AliasHistory, AliasRecord
 from app.store.models import ModelRepository, alias_of
 from app.store.paging import of
-from app.store.tables import AliasMoveRow, AliasRow, ModelVersionRow
+from app.store.tables import AliasMoveRow, AliasRow
+from app.store.version_choice import CHAMPION, Pointer, statement
 from app.suggestions import no_such
-
-CHAMPION = "champion"
-
-
-class Pointer(NamedTuple):
-    """Reference to the bytes of a model version. The bytes of a version never change; the version of an alias may."""
-
-    model: str
-    version: int
-    digest: str
-    size_bytes: int
-    revision: int = 0
-    """Moves so far of the alias that led here; 0 if none did."""
-
-
-@lru_cache
-def _meant(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int, int]]:
-    """The pointer, by what the caller names. Cached, because writing the statement takes longer than running it."""
-    row, aliases = ModelVersionRow.__table__.c, AliasRow.__table__.c
-    of_model = row.model == bindparam("model")
-    if version:
-        required = select(row.model, row.version, row.digest, row.size_bytes, literal(0, Integer))
-        return required.where(of_model, row.version == bindparam("version"))
-    named = and_(aliases.model == row.model, aliases.alias == bindparam("alias"))
-    required = select(row.model, row.version, row.digest, row.size_bytes, func.coalesce(aliases.revision, 0))
-    required = required.outerjoin_from(ModelVersionRow.__table__, AliasRow.__table__, named).where(of_model)
-    aimed = row.version == aliases.version
-    required = required.where(aimed) if alias else required.order_by(func.coalesce(aimed, False).desc())
-    return required.order_by(row.version.desc()).limit(1)
 
 
 class AliasRepository:
@@ -55,9 +24,9 @@ class AliasRepository:
 
     def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
         """The version that is meant: this version, this alias, else `champion` if there is one, else the newest."""
-        meant = _meant(version=version is not None, alias=alias is not None)
+        chosen = statement(version=version is not None, alias=alias is not None)
         of = {"model": model, "version": version, "alias": alias or CHAMPION}
-        found = self.session.execute(meant, of).one_or_none()
+        found = self.session.execute(chosen, of).one_or_none()
         if found is None:
             raise self._models.absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
         return Pointer._make(found)

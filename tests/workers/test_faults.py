@@ -13,7 +13,7 @@ from sqlalchemy import delete
 from app.processes import variables
 from app.schemas.jobs import JobState
 from app.store.tables import WorkerRow
-from workers.periodic_duties import EX_TEMPFAIL
+from workers.watchdog import EX_TEMPFAIL
 
 
 def succeeded_once(fleet, job_id):
@@ -163,9 +163,11 @@ from app.wiring import build
 from app.settings import Settings
 from workers.job_slots import Runner
 from workers.periodic_duties import Tending
+from workers.watchdog import Watchdog
 
 services = build(Settings(), role="worker")
-Tending(services, Runner(services, None, "own"), "valiant.deaf").start()  # and no consumer
+runner = Runner(services, None, "own")
+Tending(services, runner, Watchdog(services, runner, "valiant.deaf")).start()  # and no consumer
 time.sleep(600)
 """
 
