@@ -18,6 +18,7 @@ from app.docs.algorithm_page import commands, example
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
 from app.ml.job import Kind
+from app.ml.plot import Plot
 from app.ml.query import Query
 from tests.benchmarks.choosing import measurable
 
@@ -236,3 +237,4 @@ def test_names_in_tables_of_fields_exist(client):
     assert first_column("datasets", "Formats") == set(schemas["FileFormat"]["enum"]) | {"file_format"}
     assert first_column("extending", "A kind of job") == {field.name for field in fields(Kind)}
     assert first_column("extending", "A query") == {field.name for field in fields(Query)}
+    assert first_column("extending", "A plot") == {field.name for field in fields(Plot)}

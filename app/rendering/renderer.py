@@ -44,8 +44,13 @@ class Renderer:
         self._seconds, self._memory_bytes = seconds, memory_bytes
         self._turn = threading.Lock()
         self._child: _Child | None = None
+        self._closed = False
 
     def close(self) -> None:
+        """Ends the child at once; a picture that it draws fails."""
+        self._closed = True
+        if (child := self._child) is not None:
+            child.process.kill()
         with self._turn:
             self._end()
 
@@ -78,6 +83,8 @@ class Renderer:
 
     def _try(self, order: bytes) -> bytes | None:
         """None, and no child any more, where the child is gone."""
+        if self._closed:
+            raise RenderingFailed("The service is stopping.")
         child = self._child = self._child or _start()
         try:
             child.channel.settimeout(self._seconds)

@@ -117,6 +117,14 @@ def test_a_slow_picture_ends_in_time():
     slow.close()
 
 
+def test_a_closed_renderer_starts_no_child():
+    closed = Renderer(20, GiB)
+    closed.close()
+    with pytest.raises(RenderingFailed, match="stopping"):
+        closed.render(json.dumps(POINTS), "svg")
+    assert closed._child is None
+
+
 def test_memory_is_limited():
     small = Renderer(20, 64 << 20)
     with pytest.raises(RenderingFailed, match="memory"):

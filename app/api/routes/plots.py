@@ -23,7 +23,7 @@ ACCEPT = (
     f"Media types of the plot that the caller takes, as in RFC 9110: {', '.join(MEDIA_TYPES)}. Null: the first of them."
 )
 PLOT: dict[int | str, dict[str, Any]] = declare(200, {"ETag": "The digest of the plot in this format."})
-PLOT[200] |= {"content": {SVG: {"schema": {"type": "string"}}, PNG: BINARY}, "description": "The plot."}
+PLOT[200] |= {"content": dict.fromkeys(PICTURES, BINARY), "description": "The plot."}
 PLOT[304] = {"description": "The digest is one of those in If-None-Match."}
 PlotName = Annotated[str, Path(pattern=r"^[a-z0-9_]{1,100}$", description="Name of the plot.")]
 ThemeQuery = Annotated[Theme, Query(description="Colours for a light or a dark background.")]

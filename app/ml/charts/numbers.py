@@ -13,3 +13,13 @@ def short(value: float) -> str:
         return str(value)
     whole = value == round(value) and abs(value) < 1e6
     return (f"{value + 0.0:.0f}" if whole else f"{value:.4g}").replace("-", "\u2212")
+
+
+def counted(shown: int, total: int, thing: str) -> str:
+    """Number of things in a picture, of those that there are.
+
+    >>> counted(20, 30, "column"), counted(1, 1, "column")
+    ('20 largest of 30 columns', '1 column')
+    """
+    things = thing if total == 1 else f"{thing}s"
+    return f"{total} {things}" if shown == total else f"{shown} largest of {total} {things}"

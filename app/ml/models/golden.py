@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import GoldenMismatch, ValiantError
-from app.ml.contract.algorithm import JSON, Labels
+from app.ml.contract.algorithm import JSON, Labels, Matrix
 from app.ml.evaluation.splits import evenly
 from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
@@ -55,11 +55,15 @@ def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
         raise GoldenMismatch
 
 
-def _predict(model: Model, golden: Mapping[str, Any]) -> Predicted:
+def golden_table(model: Model, golden: Mapping[str, Any]) -> pa.Table | Matrix:
+    """The rows as a table of the model's inputs, or as the raw matrix."""
     # The database writes 1e16 with all its digits, and reads a whole number.
     body = {"columns": golden["columns"], "data": [[_sent(cell) for cell in row] for row in golden["data"]]}
-    table = read_rows(body, model.inputs, max_rows=len(golden["data"])).table
-    return predict_with(model, table, list(model.algorithm.outputs))
+    return read_rows(body, model.inputs, max_rows=len(golden["data"])).table
+
+
+def _predict(model: Model, golden: Mapping[str, Any]) -> Predicted:
+    return predict_with(model, golden_table(model, golden), list(model.algorithm.outputs))
 
 
 def _predictions(predicted: Predicted) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from app.ml.charts.channels import BAR_STEP, category, data, distinct, number, tooltips
 from app.ml.charts.layers import layer, whiskers
+from app.ml.charts.numbers import counted
 from app.ml.plot import Drawing, Plot, PlotSubject
 from app.ml.statistics.metric_value import Metric
 
@@ -21,7 +22,7 @@ def draw(of: PlotSubject) -> Drawing:
     layers = [layer("bar", x=x, tooltip=seen), whiskers("x", x, style="error")]
     y = category("name", "Cluster", names)
     view = {"height": {"step": BAR_STEP}, "data": data(rows), "encoding": {"y": y}, "layer": layers}
-    shown = f"{len(rows)} largest of {len(found)} clusters" if len(rows) < len(found) else f"{len(rows)} clusters"
+    shown = counted(len(rows), len(found), "cluster")
     return Drawing(view, (shown, "Lines: 95 % intervals of the share of other rows, scaled to these"))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from app.ml.charts.channels import BAR_STEP, category, colour, data, distinct, number, tooltips
 from app.ml.charts.layers import layer, upright, whiskers
+from app.ml.charts.numbers import counted
 from app.ml.charts.summaries import coefficients, rows_of
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
@@ -56,8 +57,7 @@ def _unit(of: PlotSubject) -> str:
 
 
 def _subtitle(of: PlotSubject, shown: int, *, intervals: bool) -> Iterator[str]:
-    count = len(of.report.columns)
-    yield f"{shown} largest of {count} columns" if shown < count else f"{count} columns"
+    yield counted(shown, len(of.report.columns), "column")
     if intervals:
         yield "Lines: 95 % intervals of normal estimates"
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.ml.charts.channels import data, distinct, number, tooltips
+from app.ml.charts.numbers import counted
 from app.ml.charts.summaries import entries
 from app.ml.plot import Drawing, Plot, PlotSubject
 
@@ -17,7 +18,7 @@ def draw(of: PlotSubject) -> Drawing:
     names = distinct([str(one["column"]) for one in largest])
     low, high = (end(end(one["contributions"]) for one in largest) for end in (min, max))
     panels = [_panel(name, one, [low, high]) for name, one in zip(names, largest, strict=True)]
-    shown = f"{len(panels)} largest of {len(found)} columns" if len(panels) < len(found) else f"{len(found)} columns"
+    shown = counted(len(panels), len(found), "column")
     view = {"concat": panels, "columns": 3, "spacing": 24}
     return Drawing(view, (f"Contribution to {of.output}, in its unit; {shown}",))
 

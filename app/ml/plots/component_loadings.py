@@ -2,7 +2,7 @@
 
 from app.ml.charts.channels import category, data, distinct, tooltips
 from app.ml.charts.layers import labels, layer
-from app.ml.charts.numbers import short
+from app.ml.charts.numbers import counted, short
 from app.ml.charts.specification import Specification
 from app.ml.charts.summaries import rows_of
 from app.ml.plot import Drawing, Plot, PlotSubject
@@ -33,8 +33,7 @@ def draw(of: PlotSubject) -> Drawing:
     texts = [labels("label", "on_weak", limit.format("<=")), labels("label", "on_strong", limit.format(">"))]
     layers = [layer("rect", color=_colour(most), tooltip=seen), *texts]
     view = {"width": {"step": CELL}, "height": {"step": 22}, "data": data(rows), "encoding": encoding, "layer": layers}
-    shown = f"{len(kept)} largest of {len(names)} columns" if len(kept) < len(names) else f"{len(names)} columns"
-    return Drawing(view, (f"Weights of the scaled columns; {shown}",))
+    return Drawing(view, (f"Weights of the scaled columns; {counted(len(kept), len(names), 'column')}",))
 
 
 def _colour(most: float) -> Specification:

@@ -4,6 +4,7 @@ from typing import Any
 
 from app.ml.charts.channels import BAR_STEP, category, data, distinct, number, tooltips
 from app.ml.charts.layers import layer, whiskers
+from app.ml.charts.numbers import counted
 from app.ml.charts.summaries import entries
 from app.ml.contract.algorithm import JSON
 from app.ml.plot import Drawing, Plot, PlotSubject
@@ -26,7 +27,7 @@ def draw(of: PlotSubject) -> Drawing:
     bars = layer("bar", x=x, tooltip=seen)
     layers = [bars, whiskers("x", x, style="error")] if any("lower" in row for row in rows) else [bars]
     view = {"height": {"step": BAR_STEP}, "data": data(rows), "encoding": {"y": y}, "layer": layers}
-    shown = f"{len(rows)} largest of {len(found)} columns" if len(rows) < len(found) else f"{len(rows)} columns"
+    shown = counted(len(rows), len(found), "column")
     return Drawing(view, (shown, *(["Lines: one standard error to each side"] if len(layers) > 1 else [])))
 
 

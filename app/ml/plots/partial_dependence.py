@@ -17,9 +17,9 @@ from app.ml.charts.specification import Specification
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.models.golden import golden_table
 from app.ml.models.raw_rows import outputs
 from app.ml.plot import Drawing, Plot, PlotSubject
-from app.ml.tables.rows import read_rows
 
 POINTS = 25
 MOST_INPUTS, MOST_PANELS, MOST_LEVELS = 40, 9, 12
@@ -61,9 +61,8 @@ def _subtitle(of: PlotSubject, series: list[str], panels: int, rows: int) -> tup
 
 def _base(of: PlotSubject) -> Matrix:
     """(rows, p) raw matrix of the golden rows."""
-    model, golden = of.subject.model, of.golden
-    body = {"columns": golden["columns"], "data": golden["data"]}
-    table = read_rows(body, model.inputs, max_rows=len(golden["data"])).table
+    model = of.subject.model
+    table = golden_table(model, of.golden)
     return table if isinstance(table, np.ndarray) else model.preparation.raw(table)
 
 
@@ -109,7 +108,11 @@ def _domain(panels: list[_Panel]) -> list[float]:
 
 def _drawn(panel: _Panel, name: str, series: list[str], domain: list[float]) -> Specification:
     ordered = isinstance(panel.values[0], float)
-    x = number("x", name, axis={"tickCount": 4}) if ordered else category("x", name, panel.values, labelLimit=70)
+    x = (
+        number("x", name, axis={"tickCount": 4})
+        if ordered
+        else category("x", name, panel.values, labelLimit=70, labelAngle=-40)
+    )
     y = number("y", None, domain=domain, nice=True, axis={"tickCount": 5})
     seen = tooltips(x=name, y="prediction", series="series")
     mark = {"type": "line", "strokeWidth": 2.5, "point": False if ordered else {"size": 40, "opacity": 1}}
