@@ -1,8 +1,8 @@
 """CPU seconds and errors of self-organising maps beside MiniSom, on one thread.
 
 Needs the package minisom. Run `python tests/benchmarks/fit_som.py`; a ratio is ours over theirs. The goal is at most
-0.2 for ten epochs of the batch mode. Radii and grids are the same; the errors are mean distances to the nearest
-prototype.
+0.2 for ten epochs of the batch mode. The grid and the first radius are the same; MiniSom has another course of the
+radius and of the steps, so the errors, mean distances to the nearest prototype, only show that both learn.
 """
 
 import os

@@ -144,3 +144,15 @@ def test_equal_rows_count_as_one_and_far_numbers_do_not_overflow(algorithm):
     once = sorted(fitted(algorithm, rows(30), n_clusters=3)[1].state.numbers)
     for factor in (1e-200, 1e200):
         assert sorted(fitted(algorithm, rows(30) * factor, n_clusters=3)[1].state.numbers) == once
+
+
+@both
+@pytest.mark.parametrize("value", [0.0, 5e-324, 1.0, 1.7e308])
+def test_dissimilarities_that_are_all_the_same_have_a_defined_result(algorithm, value):
+    square = value * (1 - np.eye(5))
+    params, fit = fitted(algorithm, None, square=square, n_clusters=3)
+    assert fit.converged
+    assert fit.state.sizes.sum() == 5
+    assert len(fit.state.sizes) == (3 if value else 1)
+    assert np.isfinite(fit.state.losses).all()
+    assert set(algorithm.predict(params, fit.state, square)) == set(range(len(fit.state.sizes)))

@@ -98,7 +98,7 @@ def _of_forest(edges: Edges, n: int) -> Merges:
 
 def unit(x: NDArray[np.float64]) -> float:
     """A power of two that brings the largest number near 1, so that squares neither overflow nor vanish."""
-    return math.ldexp(1.0, max(-1021, math.frexp(float(np.abs(x).max(initial=0.0)))[1]))
+    return math.ldexp(1.0, min(max(-1021, math.frexp(float(np.abs(x).max(initial=0.0)))[1]), 1023))
 
 
 def _found(n: int) -> tuple[Labels, Labels, Vector]:

@@ -17,9 +17,13 @@ def name_cells(
     and its share is 0.
     """
     known = codes >= 0
-    places = cells[known] * len(names) + codes[known]
-    mass = np.bincount(places, weights[known], count * len(names)).reshape(count, len(names))
-    total = mass.sum(axis=1)
-    largest = mass.argmax(axis=1)
-    found = np.where(total > 0, np.array(names)[largest], "")
-    return found, np.where(total > 0, mass.max(axis=1) / np.where(total > 0, total, 1.0), 0.0)
+    pairs, place = np.unique(cells[known] * len(names) + codes[known], return_inverse=True)
+    mass = np.bincount(place, weights[known], pairs.size)
+    cell, code = np.divmod(pairs, len(names))
+    order = np.lexsort((code, -mass, cell))
+    held, first = np.unique(cell[order], return_index=True)
+    best = order[first]
+    found, shares = np.full(count, "", dtype=np.array(names).dtype), np.zeros(count)
+    found[held] = np.array(names)[code[best]]
+    shares[held] = mass[best] / np.bincount(cell, mass, count)[held]
+    return found, shares

@@ -6,7 +6,14 @@ import pytest
 import scipy.cluster.hierarchy as peers
 from scipy.spatial.distance import pdist
 
-from app.ml.numerics.clustering.linkage import cophenetic_correlation, labels, linkage, merges_below, widest_gap
+from app.ml.numerics.clustering.linkage import (
+    cophenetic_correlation,
+    labels,
+    linkage,
+    linkage_of_square,
+    merges_below,
+    widest_gap,
+)
 
 METRICS = {"euclidean": 2.0, "cityblock": 1.0, "chebyshev": np.inf}
 CASES = [(kind, metric) for kind in ("single", "complete", "average") for metric in METRICS] + [("ward", "euclidean")]
@@ -54,6 +61,12 @@ def test_a_weight_is_a_row_given_more_than_once(kind):
 def test_squares_neither_overflow_nor_vanish(kind, factor):
     x = np.random.default_rng(1).normal(size=(30, 2))
     np.testing.assert_allclose(tree(x * factor, kind).heights / factor, tree(x, kind).heights, rtol=1e-9)
+
+
+def test_the_largest_numbers_are_joined_too():
+    largest = np.finfo(float).max
+    found = linkage_of_square(np.array([[0, largest], [largest, 0]]), np.ones(2), "average")
+    assert found.heights.tolist() == [largest]
 
 
 def test_one_row_is_one_cluster_and_equal_rows_join_at_no_height():
