@@ -88,6 +88,16 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     for done in range(1, params.n_init):
         context.progress(done / params.n_init, inertia=best.inertia[-1])
         best = min(best, start(), key=lambda run: run.inertia[-1])
+    return _fitted(params, best, weights)
+
+
+def fit_from(params: KMeans, centres: Matrix, data: Data, _: Context) -> Fit[State]:
+    order = canonical_order(data.x)
+    weights = data.weights[order]
+    return _fitted(params, lloyd(data.x[order], weights, centres, params.max_iter), weights)
+
+
+def _fitted(params: KMeans, best: Run, weights: Vector) -> Fit[State]:
     k = len(best.centres)
     inertias = np.bincount(best.labels, weights * best.squares, k).astype(np.float64)
     state = State(best.centres, np.bincount(best.labels, minlength=k), inertias)
@@ -145,6 +155,7 @@ ALGORITHM = Algorithm(
         "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance)
     },
     prototypes=lambda _, state: state.centres,
+    fit_from=fit_from,
     summary=summary,
     breaks={
         Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first.",

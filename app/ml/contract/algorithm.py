@@ -244,6 +244,8 @@ class Algorithm(Generic[P, S]):
     """From coordinates (n, p) back to inputs (n, d)."""
     prototypes: Callable[[P, S], Matrix] | None = None
     """Rows (k, d) that represent the clusters 0 … k-1, as centres do."""
+    fit_from: Callable[[P, Matrix, Data, Context], Fit[S]] | None = None
+    """A fit that starts from these prototypes (k, d), in place of draws; k is the parameter `n_clusters`."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None

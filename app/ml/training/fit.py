@@ -31,7 +31,9 @@ def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progr
     """Everything learned from these rows, which may repeat, the unlabelled ones, and no other."""
     preparation = training_set.prepare(rows)
     data = training_set.training_data(preparation, rows)
-    return Fitted(preparation, data, *training_set.fit(data, seed, progress), training_set.reference_of(rows))
+    start = training_set.start and training_set.start.prototypes(preparation)
+    fitted = training_set.fit(data, seed, progress, prototypes=start)
+    return Fitted(preparation, data, *fitted, training_set.reference_of(rows))
 
 
 def evaluate_rows(
