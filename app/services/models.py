@@ -39,7 +39,7 @@ class Models:
             return w.models.report(model, version)
 
     def delete_version(self, model: str, version: int) -> None:
-        """Raises VersionInUse while an alias points at it, or a version stands behind it as its projection."""
+        """Raises VersionInUse while an alias points at it, or a version has it as its projection or its start."""
         with self._work() as w:
             w.models.delete_version(model, version)
             w.after_commit(lambda: self._pointers.deleted(model, version))

@@ -6,11 +6,11 @@ That row is also the lock of the model: whoever adds, deletes or moves takes it 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, delete, literal, select
+from sqlalchemy import ColumnElement, Integer, delete, literal, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -103,7 +103,7 @@ class ModelRepository:
         return payload
 
     def delete_version(self, model: str, version: int) -> None:
-        """Raises VersionInUse while an alias points at it, or a version stands behind it as its projection."""
+        """Raises VersionInUse while an alias points at it, or a version has it as its projection or its start."""
         self.lock(model)
         row = self.row(model, version)
         aliases = self.session.scalars(
@@ -111,19 +111,20 @@ class ModelRepository:
         ).all()
         if aliases:
             raise VersionInUse(f"Aliases that point at it: {', '.join(aliases)}.")
-        self._demand_unused(ModelVersionRow.receipt.contains({"projection": {"model": model, "version": version}}))
+        self._demand_unused({"model": model, "version": version})
         self.session.delete(row)
         self.session.flush()
 
-    def _demand_unused(self, *behind: ColumnElement[bool]) -> None:
-        """behind: what versions that have it as their projection are known by."""
+    def _demand_unused(self, named: Mapping[str, str | int], *further: ColumnElement[bool]) -> None:
+        """named: what receipts name it by. further: which versions may not use it; all of them if there is none."""
         row = ModelVersionRow
+        uses = or_(*(row.receipt.contains({use: dict(named)}) for use in ("projection", "initialised_from")))
         found = self.session.execute(
-            select(row.model, row.version).where(*behind).order_by(row.model, row.version).limit(NAMED)
+            select(row.model, row.version).where(uses, *further).order_by(row.model, row.version).limit(NAMED)
         ).all()
         if found:
             names = ", ".join(f"{name}/{version}" for name, version in found)
-            raise VersionInUse(f"Versions that have it as their projection: {names}.")
+            raise VersionInUse(f"Versions that have it as their projection or their start: {names}.")
 
     def row(self, model: str, version: int) -> ModelVersionRow:
         row = self.session.get(ModelVersionRow, (model, version))
@@ -153,12 +154,10 @@ class ModelRepository:
     def delete(self, model: str) -> None:
         """All versions and aliases. The record of alias moves stays, and so does the counter of versions.
 
-        Raises VersionInUse while a version of another model stands behind one as its projection.
+        Raises VersionInUse while a version of another model has one as its projection or its start.
         """
         self.lock(model)
-        self._demand_unused(
-            ModelVersionRow.receipt.contains({"projection": {"model": model}}), ModelVersionRow.model != model
-        )
+        self._demand_unused({"model": model}, ModelVersionRow.model != model)
         self.session.execute(delete(AliasRow).where(AliasRow.model == model))
         gone = self.session.execute(delete(ModelVersionRow).where(ModelVersionRow.model == model))
         if not gone.rowcount:  # type: ignore[attr-defined] # the result of a DELETE is a CursorResult

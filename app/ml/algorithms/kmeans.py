@@ -58,7 +58,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.clustering.distortion import distortion
 from app.ml.numerics.clustering.exchange import exchanged
-from app.ml.numerics.clustering.lloyd import lloyd, means
+from app.ml.numerics.clustering.lloyd import Run, lloyd, means
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
 from app.ml.numerics.clustering.splitting import shifted, split_centres
 from app.ml.numerics.clustering.voronoi import neighbours, walls
@@ -119,6 +119,16 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     for done, run in enumerate(runs, 2):
         best = min(best, run, key=lambda one: one.inertia[-1])
         context.progress(done / params.n_init, inertia=best.inertia[-1])
+    return _fitted(params, best, x, weights)
+
+
+def fit_from(params: KMeans, centres: Matrix, data: Data, _: Context) -> Fit[State]:
+    order = canonical_order(data.x)
+    x, weights = data.x[order], data.weights[order]
+    return _fitted(params, _local(params, x, weights, centres), x, weights)
+
+
+def _fitted(params: KMeans, best: Start | Run, x: Matrix, weights: Vector) -> Fit[State]:
     k = len(best.centres)
     state = State(best.centres, *distortion(x, weights, nearest_labels(x, best.centres), best.centres))
     warnings = [f"There are only {k} distinct rows, so there are {k} clusters."] if k < params.n_clusters else []
@@ -126,11 +136,15 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
 
 
 def _start(params: KMeans, x: Matrix, weights: Vector, rng: np.random.Generator) -> Start:
-    run = lloyd(x, weights, _first(params, x, weights, rng), params.max_iter)
-    run = exchanged(x, weights, run, params.max_iter)
+    run = _local(params, x, weights, _first(params, x, weights, rng))
     if params.shift:
         run = shifted(x, weights, run, params.max_iter, rng)
     return Start(run.centres, run.inertia, run.converged)
+
+
+def _local(params: KMeans, x: Matrix, weights: Vector, first: Matrix) -> Run:
+    """A local minimum from the first centres."""
+    return exchanged(x, weights, lloyd(x, weights, first, params.max_iter), params.max_iter)
 
 
 def _first(params: KMeans, x: Matrix, weights: Vector, rng: np.random.Generator) -> Matrix:
@@ -212,6 +226,7 @@ ALGORITHM = Algorithm(
         "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance)
     },
     prototypes=lambda _, state: state.centres,
+    fit_from=fit_from,
     summary=summary,
     breaks={
         Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first.",

@@ -247,6 +247,8 @@ class Algorithm(Generic[P, S]):
     named: Callable[[P, S, Data, Labels, Sequence[str]], S] | None = None
     """Maps (params, state, data, codes, names) to the state with names of its clusters, by classes that the fit has not
     seen: codes (n,) of the rows, -1 where there is none, and the name of each class."""
+    fit_from: Callable[[P, Matrix, Data, Context], Fit[S]] | None = None
+    """A fit that starts from these prototypes (k, d), in place of draws; k is the parameter `n_clusters`."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None

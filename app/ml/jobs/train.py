@@ -1,11 +1,13 @@
 """Train one algorithm on one dataset; the result is a new version of the model."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pydantic import Field
 
-from app.ml.contract.model_reference import Name
+from app.errors import InvalidRequest
+from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Trained
 from app.ml.training.dry_run import TrainEstimate, estimate
@@ -13,6 +15,7 @@ from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
 from app.ml.training.related_table import RelatedTable
+from app.ml.training.start import AT, Start, start_faults
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.references import DatasetReference
@@ -27,13 +30,20 @@ class TrainRequest(TrainSpec, Request):
         description="The id of an uploaded dataset, or its name: the newest dataset of that name. Null: the rows are "
         "the items of the edges in `relations`, and the model predicts by item.",
     )
+    initialise_from: ModelRef | None = Field(
+        None,
+        description="A version of a model of the same algorithm and columns, whose centres the fit starts from in "
+        "place of random draws: for `kmeans`, with as many clusters. Scales are learned anew. The version is kept "
+        "while one that started from it exists. Null: the fit starts anew.",
+    )
 
 
 def needs(request: TrainRequest) -> Needs:
-    wanted, relations = request.preprocessing.projection, request.relations
+    relations = request.relations
+    models = tuple(one.wanted for one in (request.preprocessing.projection, request.initialise_from) if one)
     own = () if request.dataset is None else (request.dataset,)
     related = () if relations is None or relations.form == "square" else (relations.dataset,)
-    return Needs((*own, *related), () if wanted is None else (wanted.wanted,))
+    return Needs((*own, *related), models)
 
 
 def check(request: TrainRequest, known: JobContext) -> Checked:
@@ -45,15 +55,16 @@ def check(request: TrainRequest, known: JobContext) -> Checked:
 
 def _checked(request: TrainRequest, known: JobContext) -> tuple[int, Plan]:
     """Rows and plan of the training."""
+    versions = _versions(request, [(*one, None) for one in known.models])
     if request.dataset is None:
         edges_of(request)
         (sheet,) = known.datasets
-        planned = plan_edges(request, RelatedTable(sheet.digest, sheet.columns), sheet.rows, known.memory_bytes)
+        related = RelatedTable(sheet.digest, sheet.columns)
+        planned = _started(request, versions[1], lambda: plan_edges(request, related, sheet.rows, known.memory_bytes))
         return planned.rows, planned
     sheet, *others = known.datasets
-    related = [RelatedTable(one.digest, one.columns) for one in others]
-    models = (Projection(*one) for one in known.models)
-    return sheet.rows, _planned(request, sheet, related, known.memory_bytes, *models)
+    found = [RelatedTable(one.digest, one.columns) for one in others]
+    return sheet.rows, _planned(request, sheet, found, known.memory_bytes, versions)
 
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
@@ -63,11 +74,18 @@ def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         planned, table = read_edge_rows(request, related, source.read(), inputs.memory_bytes)
         return Outcome(_trained(planned, lambda: table, source.sheet, inputs, progress))
     source = source.used_as(request.kinds)
-    fitted = (Projection(*loaded.version, loaded.model) for loaded in inputs.models)
+    versions = _versions(request, [(*loaded.version, loaded.model) for loaded in inputs.models])
     others_read = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
-    planned = _planned(request, source.sheet, others_read, inputs.memory_bytes, *fitted)
+    planned = _planned(request, source.sheet, others_read, inputs.memory_bytes, versions)
     read = source.read_beside if planned.batch_rows else source.read
     return Outcome(_trained(planned, read, source.sheet, inputs, progress))
+
+
+def _versions(request: TrainRequest, found: Sequence[tuple[Any, ...]]) -> tuple[Projection | None, Start | None]:
+    """The versions that the request names, each with its fields. found: in the order of `needs`."""
+    rest = iter(found)
+    projection = None if request.preprocessing.projection is None else Projection(*next(rest))
+    return projection, None if request.initialise_from is None else Start(*next(rest))
 
 
 def _trained(planned: Plan, read: Callable[[], pa.Table], sheet: Sheet, inputs: Inputs, progress: Reporter) -> Trained:
@@ -80,13 +98,32 @@ def _planned(
     sheet: Sheet,
     related: Sequence[RelatedTable],
     memory_bytes: float,
-    projection: Projection | None = None,
+    versions: tuple[Projection | None, Start | None],
 ) -> Plan:
     """related: the dataset that the relations name, if they name one."""
     named = next(iter(related), None)
-    planned = plan(request, sheet.columns, sheet.rows, memory_bytes, projection=projection, related=named)
+    projection, start = versions
+
+    def make() -> Plan:
+        return plan(request, sheet.columns, sheet.rows, memory_bytes, projection=projection, related=named)
+
+    planned = _started(request, start, make)
     more = () if projection is None else projection.warnings(sheet.digest)
     return planned._replace(warnings=(*planned.warnings, *more))
+
+
+def _started(request: TrainRequest, start: Start | None, make: Callable[[], Plan]) -> Plan:
+    """The plan with the version that it starts from. Raises InvalidRequest with every fault of both."""
+    if start is None or request.initialise_from is None:
+        return make()
+    faults = [*request.initialise_from.choice_faults(AT)]
+    try:
+        planned = make()
+    except InvalidRequest as error:
+        raise InvalidRequest(faults=(*error.faults, *faults, *start_faults(request, start, ()))) from None
+    if faults := [*faults, *start_faults(request, start, planned.features)]:
+        raise InvalidRequest(faults=faults)
+    return planned._replace(start=start)
 
 
 KIND = Kind(

@@ -34,7 +34,8 @@ def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progr
     """Everything learned from these rows, which may repeat, the unlabelled ones, and no other."""
     preparation = training_set.prepare(rows)
     data = training_set.training_data(preparation, rows)
-    fit, learned = training_set.fit(data, seed, progress)
+    start = training_set.start and training_set.start.prototypes(preparation)
+    fit, learned = training_set.fit(data, seed, progress, prototypes=start)
     classes = training_set.reference_of(rows)
     if classes is None:
         return Fitted(preparation, data, fit, learned)

@@ -26,6 +26,7 @@ from app.ml.training.reference_classes import reference_column, reference_faults
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.relation_faults import relation_faults
 from app.ml.training.square_table import unprepared
+from app.ml.training.start import Start
 from app.ml.training.task_choice import chosen_task, classes_of
 from app.ml.training.time_order import time_faults, time_streaming_fault
 from app.ml.training.train_spec import TrainSpec
@@ -58,6 +59,8 @@ class Plan(NamedTuple):
     """Between the table and the columns to learn from."""
     related: RelatedTable | None = None
     """The dataset that the relations name."""
+    start: Start | None = None
+    """The version that fits start from."""
     reference: str | None = None
     """Column of classes that the clusters are compared with, which no fit sees."""
 

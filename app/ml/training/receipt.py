@@ -21,6 +21,7 @@ def receipt(planned: Plan, data_digest: str, reading: Mapping[str, JSON] | None)
         "libraries": libraries(),
         **({"batch_rows": planned.batch_rows} if planned.batch_rows else {}),
         **({"projection": planned.projection.receipt} if planned.projection else {}),
+        **({"initialised_from": planned.start.receipt} if planned.start else {}),
         **({"relations_digest": planned.related.digest} if planned.related else {}),
     }
 

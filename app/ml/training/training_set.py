@@ -46,6 +46,7 @@ from app.ml.training.item_preparation import item_preparation
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
 from app.ml.training.related_rows import read_relations
+from app.ml.training.start import Start
 from app.ml.training.train_spec import TrainSpec
 
 
@@ -78,6 +79,8 @@ class TrainingSet(NamedTuple):
     """Stages of the rows."""
     reference: Classes | None = None
     """Classes of the rows that clusters are compared with; no fit sees them."""
+    start: Start | None = None
+    """The version whose prototypes every fit starts from."""
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
@@ -123,6 +126,7 @@ class TrainingSet(NamedTuple):
             class_weight=spec.class_weight,
             curriculum=read_curriculum(table, spec, target.rows),
             reference=None if (name := planned.reference) is None else read_classes(table.column(name), name),
+            start=planned.start,
             each=each,
         )
 
@@ -254,12 +258,21 @@ class TrainingSet(NamedTuple):
         return data if self.curriculum is None else replace(data, curriculum=self.curriculum.take(rows))
 
     def fit(
-        self, data: Data, seed: int, progress: Progress, batches: Batches | None = None
+        self,
+        data: Data,
+        seed: int,
+        progress: Progress,
+        batches: Batches | None = None,
+        prototypes: Matrix | None = None,
     ) -> tuple[Fit[Any], FittedLearner]:
-        """data: in the target's own units, as are the predictions. batches: to learn instead, all rows."""
+        """data: in the target's own units, as are the predictions. batches: to learn instead, all rows. prototypes: to
+        start from.
+        """
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
 
-        if batches is None:
+        if prototypes is not None and self.algorithm.fit_from is not None:
+            fit = self.algorithm.fit_from(self.params, prototypes, self._turned(data), context)
+        elif batches is None:
             fit = self.algorithm.fit(self.params, self._turned(data), context)
         else:
             fit = fit_batches(self.algorithm, self.params, lambda turn: map(self._turned, batches(turn)), context)

@@ -11,6 +11,7 @@ from sklearn.svm import SVC, SVR
 
 from app.ml.algorithms import linear_sgd
 from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.numerics.linear_models.interior_point import proven
 from app.ml.numerics.linear_models.losses import Loss, MeanLoss, losses, slopes
 from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
 
@@ -331,6 +332,26 @@ def test_columns_of_no_or_of_enormous_length_do_no_harm_at_a_corner(x, intercept
         assert fit.converged
         zero = state_of(np.zeros((len(fit.state.coef), 1)), 0.0, fit.state.seen.size)
         assert cost(data, fit.state, **how) <= cost(data, zero, **how) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_classes_that_a_plane_parts_have_its_widest_margin_however_small_the_penalty(seed):
+    """The loss is then ½·l2·‖β‖² of that plane, and falls with l2 to far below the rounding of the loss at zero."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(60, 4))
+    signs = np.where(x[:, :1] > 0, 1.0, -1.0)
+    shares = []
+    for l2 in (1e-6, 1e-8, 1e-10, 1e-12):
+        function = MeanLoss.scaled(Loss.HINGE, x, signs, np.ones(60), l2, intercept=True)
+        bottom = proven(function, 1e-9, 2000, lambda *_: None)
+        assert bottom.converged
+        shares.append(function.value(bottom.point) / l2)
+    margin = SVC(kernel="linear", C=1e10, tol=1e-10).fit(x, signs[:, 0])
+    assert shares[0] == pytest.approx(0.5 * float(np.square(margin.coef_).sum()), rel=1e-3)
+    assert shares == pytest.approx(shares[:1] * 4, rel=2e-8)
+    free = fitted(classes(x, signs[:, 0] > 0), class_loss="hinge", l2=0.0)
+    assert free.converged
+    assert cost(classes(x, signs[:, 0] > 0), free.state, class_loss="hinge", l2=0.0) < 1e-12
 
 
 def test_too_few_iterations_for_a_corner_say_so():

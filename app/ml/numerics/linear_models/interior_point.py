@@ -27,6 +27,8 @@ PATIENCE = 10
 """Iterations without a smaller gap after which rounding has the better of it."""
 ROUNDING = 8 * EPS
 """Share of the loss at zero, and of its slope, that is rounding."""
+SHORTEST = EPS**8
+"""Distances of a row to its corner, over what its dual may move, of which the reciprocals still multiply."""
 DEPENDENT = 1e-10
 """Share of the largest eigenvalue of the columns' products below which columns are looked at more closely."""
 
@@ -69,7 +71,7 @@ class _Iterate(NamedTuple):
 
 
 def minimise(problem: Corners, tol: float, max_iter: int, watch: Watch) -> Proven:
-    """Until the gap is no more than `tol` times the value, or both are rounding."""
+    """Until the gap is no more than `tol` times the value, or rounding keeps it from falling; rounding is no gap."""
     basis = _basis(problem)
     if basis is None:
         return _follow(problem, tol, max_iter, watch)
@@ -128,8 +130,11 @@ def _follow(problem: Corners, tol: float, max_iter: int, watch: Watch) -> Proven
     start = np.maximum(problem.target, 0) + size, np.maximum(-problem.target, 0) + size
     iterate = _Iterate(np.zeros(problem.a.shape[1]), *start, (problem.lower + problem.upper) / 2)
     best, since = Proven(iterate.point, *_measured(problem, iterate), 0), 0
+    rounding = float(ROUNDING * np.maximum(problem.upper, -problem.lower) @ np.abs(problem.target))
     for iteration in range(1, max_iter + 1):
-        if best.gap <= tol * best.value or since > PATIENCE:
+        if best.gap <= tol * best.value or best.value <= rounding or since > PATIENCE:
+            break
+        if not _is_inside(problem, iterate):
             break
         iterate = _step(problem, iterate)
         value, gap = _measured(problem, iterate)
@@ -137,12 +142,20 @@ def _follow(problem: Corners, tol: float, max_iter: int, watch: Watch) -> Proven
         best = best._replace(iterations=iteration)
         if gap < best.gap:
             best = Proven(iterate.point, value, gap, iteration)
-        watch(best.value, best.gap)
-    return best
+        watch(best.value, max(best.gap - rounding, 0.0))
+    return best._replace(gap=max(best.gap - rounding, 0.0))
+
+
+def _is_inside(problem: Corners, at: _Iterate) -> bool:
+    """True if there is a next step: rows that are fitted to the last bit have none."""
+    room, depth = problem.upper - at.dual, at.dual - problem.lower
+    if min(room.min(), depth.min()) <= 0:
+        return False
+    return bool(np.isfinite(at.point).all() and (at.above / room + at.below / depth).min() > SHORTEST)
 
 
 def _measured(problem: Corners, iterate: _Iterate) -> tuple[float, float]:
-    """Value and gap, each a sum of parts that are not negative: nothing cancels. Rounding is no gap."""
+    """Value and gap, each a sum of parts that are not negative: nothing cancels. No minimum is below 0."""
     a, target, lower, upper, penalty = problem
     point, dual = iterate.point, iterate.dual
     r = target - a @ point
@@ -154,7 +167,7 @@ def _measured(problem: Corners, iterate: _Iterate) -> tuple[float, float]:
     rounding = ROUNDING * np.maximum(upper, -lower)
     slope = np.maximum(np.abs(pull[free]) - rounding.sum(), 0.0)
     gap += slope @ np.maximum(np.abs(point[free]), 1.0)
-    return value, max(float(gap - rounding @ np.abs(target)), 0.0)
+    return value, min(float(gap), value)
 
 
 def _step(problem: Corners, at: _Iterate) -> _Iterate:
