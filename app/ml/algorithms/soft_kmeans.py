@@ -83,7 +83,7 @@ class SoftKMeans(Params):
     epochs: int = Field(
         20, ge=1, le=100_000, description="Maximum number of passes over the rows by `online`. Unused by `batch`."
     )
-    n_init: int = Field(10, ge=1, le=1000, description="Number of starts, of which the best is kept.")
+    n_init: int = Field(3, ge=1, le=1000, description="Number of starts, of which the best is kept.")
     max_iter: int = Field(
         1000, ge=1, le=100_000, description="Maximum number of moves of the centres in each start of `batch`."
     )
@@ -165,8 +165,8 @@ def summary(params: SoftKMeans, state: State) -> JSON:
 
 
 def _seconds(params: SoftKMeans, size: Size) -> float:
-    passes = params.epochs if params.solver == "online" else 60
-    return params.n_clusters * params.n_init * passes * size.rows * (2.5e-8 + 2e-9 * size.columns)
+    passes = params.epochs if params.solver == "online" else min(params.max_iter, 4 * math.sqrt(size.rows))
+    return params.n_clusters * params.n_init * passes * size.rows * (3e-8 + 1e-9 * size.columns)
 
 
 ALGORITHM = Algorithm(

@@ -12,10 +12,9 @@ Reference: Hamerly (2010), SIAM Data Mining: 130.
 from typing import NamedTuple, Self
 
 import numpy as np
-import scipy
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.clustering.compiled.bounds import ROUNDING, compare_all, half_gaps, settle, undecided
+from app.ml.numerics.clustering.compiled.bounds import ROUNDING, add_rows, compare_all, half_gaps, settle, undecided
 from app.ml.numerics.neighbours.distances import FEW, Frame, Scores, squared_distances
 
 SECTION = 2**12
@@ -53,9 +52,9 @@ class Clusters(NamedTuple):
 
     @classmethod
     def of(cls, x: Matrix, weights: Vector, labels: Labels, k: int) -> Self:
-        members = scipy.sparse.csc_array((weights, labels, np.arange(len(x) + 1)), (k, len(x)))
-        masses = np.bincount(labels, weights, k).astype(np.float64)
-        return cls(np.asarray(members @ x), masses, np.bincount(labels, minlength=k))
+        found = cls(np.zeros((k, x.shape[1])), np.zeros(k), np.zeros(k, np.intp))
+        add_rows(np.ascontiguousarray(x), weights, labels, *found)
+        return found
 
 
 class Sweep(NamedTuple):

@@ -12,6 +12,9 @@ from app.ml.numerics.clustering.compiled.seeding import remaining
 from app.ml.numerics.neighbours.distances import norms
 from app.ml.numerics.row_blocks import blocks
 
+KEPT = 2**20
+"""Numbers of rows less their origin that are kept from one draw to the next."""
+
 
 def canonical_order(x: Matrix) -> Labels:
     """An order of the rows (n,) that depends on their values only, so that their order in the file does not matter.
@@ -45,7 +48,7 @@ def seeds(
     chosen = [int(draw(weights, rng, 1)[0])]
     origin = x[chosen[0]]
     squares = norms(x - origin)
-    rows = _Rows(x, weights, origin, squares)
+    rows = _Rows(x, weights, origin, squares, x - origin if x.size <= KEPT else None)
     while len(chosen) < k and squares.any():
         drawn = draw(weights * (squares if spread else squares > 0), rng, candidates)
         left, totals = _left(rows, squares, x[drawn])
@@ -61,16 +64,18 @@ class _Rows(NamedTuple):
     origin: Vector
     lengths: Vector
     """(n,) squared distances to the origin."""
+    moved: Matrix | None
+    """The rows less the origin, if there are few."""
 
 
 def _left(rows: _Rows, squares: Vector, new: Matrix) -> tuple[Matrix, Vector]:
     """(n, c) squared distances to the nearest chosen row when each of the new ones (c, d) is added, and their weighted
     sums (c,).
     """
-    x, weights, origin, lengths = rows
+    x, weights, origin, lengths, kept = rows
     left, totals, moved = np.empty((len(x), len(new))), np.zeros(len(new)), new - origin
     for block in blocks(len(x), x.shape[1]):
-        products = (x[block] - origin) @ moved.T
+        products = (x[block] - origin if kept is None else kept[block]) @ moved.T
         remaining.lean(x, weights, lengths, squares, new, norms(moved), products, block.start, left, totals)
     return left, totals
 

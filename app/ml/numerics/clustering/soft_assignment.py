@@ -13,6 +13,9 @@ from app.ml.numerics.clustering.compiled.online_steps import online_pass
 from app.ml.numerics.neighbours.distances import norms, squared_distances
 from app.ml.numerics.row_blocks import blocks
 
+NEAR = 0.1
+"""Exponents below which the logarithm of a sum of exponentials near 1 would lose digits."""
+
 
 class Run(NamedTuple):
     """The end of one start."""
@@ -29,12 +32,20 @@ def memberships(x: Matrix, centres: Matrix, stiffness: float) -> tuple[Matrix, V
     The free energy is −log(Σ exp(−β‖x − c‖²) / k) / β: the mean squared distance where β is small, the least where it
     is large.
     """
-    squares = np.maximum(squared_distances(x, centres), 0.0)
-    least = squares.min(axis=1)
-    exponents = stiffness * (least[:, None] - squares)
-    shares = np.exp(exponents)
-    energy = least - np.log1p(np.expm1(exponents).mean(axis=1)) / stiffness
-    return shares / shares.sum(axis=1, keepdims=True), energy
+    exponents = squared_distances(x, centres)
+    least = exponents.min(axis=1)
+    exponents -= least[:, None]
+    exponents *= -stiffness
+    if exponents.min(initial=0.0) > -NEAR:
+        energy = least - np.log1p(np.expm1(exponents).mean(axis=1)) / stiffness
+        shares = np.exp(exponents)
+        total = shares.sum(axis=1)
+    else:
+        shares = np.exp(exponents, out=exponents)
+        total = shares.sum(axis=1)
+        energy = least - np.log(total / len(centres)) / stiffness
+    shares /= total[:, None]
+    return shares, energy
 
 
 def masses(x: Matrix, weights: Vector, centres: Matrix, stiffness: float) -> Vector:
@@ -62,7 +73,7 @@ class _Step(NamedTuple):
     centres: Matrix
     """Means of the rows, weighted by their memberships of the centres before."""
     energy: float
-    """Of the centres before."""
+    """Free energy of the centres before."""
 
 
 def _step(problem: Problem, centres: Matrix) -> _Step:
@@ -109,7 +120,7 @@ def batch(problem: Problem, centres: Matrix, max_iter: int) -> Run:
 
 
 def _extrapolated(zero: Matrix, one: Matrix, two: Matrix) -> Matrix:
-    """The place that two moves in turn lead to, if each is a share of the one before (Varadhan & Roland, SqS3)."""
+    """The place to which two moves in turn lead, if each is a share of the one before (Varadhan & Roland, SqS3)."""
     first, bend = one - zero, (two - one) - (one - zero)
     length = float(np.linalg.norm(bend))
     ratio = max(1.0, float(np.linalg.norm(first)) / length) if length else 1.0

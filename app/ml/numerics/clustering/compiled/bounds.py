@@ -127,6 +127,17 @@ def compare_all(
     return changed, fall
 
 
+@kernel("void(f8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1])", writes=["sums", "masses", "sizes"])
+def add_rows(x: Matrix, weights: Vector, labels: Labels, sums: Matrix, masses: Vector, sizes: Labels) -> None:
+    """Add each row to the cluster of its label."""
+    for i in range(x.shape[0]):
+        own, weight = labels[i], weights[i]
+        sizes[own] += 1
+        masses[own] += weight
+        for j in range(x.shape[1]):
+            sums[own, j] += weight * x[i, j]
+
+
 @inner
 def move(row: Vector, weight: float, own: int, new: int, sums: Matrix, masses: Vector, sizes: Labels) -> None:
     """Take a row out of one cluster and put it into another."""
