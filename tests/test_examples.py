@@ -52,6 +52,7 @@ DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
     "algorithm": {"name": "agglomerative", "n_clusters": 3},
 }
+CLOUD = MAP | {"model": "cloud", "algorithm": {"name": "gaussian"}}
 TREE = TRAIN | {"model": "tree", "algorithm": {"name": "decision_tree", "max_depth": 2}}
 PROGRESSION = {"model": "progression", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}}
 TENSOR = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": list(FLOWER.values())}]}
@@ -161,6 +162,7 @@ def jobs(walk):
     walk.job(("train_model", "training"), "train", NEIGHBOURS, "train-neighbours")
     walk.job(("train_model", "training"), "train", PROGRESSION, "train-progression")
     walk.job(("train_model", "training"), "train", MAP, "train-map")
+    walk.job(("train_model", "training"), "train", CLOUD, "train-cloud")
     walk.job(("search_models", "search"), "search", SEARCH, "compare")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
@@ -191,6 +193,7 @@ def predictions(walk):
     axis = {"column": "petal_length_cm", "points": 3}
     fixed = {name: value for name, value in FLOWER.items() if name != axis["column"]}
     walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
+    walk("describe_ellipsoids", "POST", "/v1/models/cloud/ellipsoids", {"columns": list(FLOWER)[2:]})
     walk("cut_dendrogram", "POST", "/v1/models/dendrogram/cut", {"n_clusters": 3})
     walk("read_tree", "POST", "/v1/models/tree/tree", {"max_depth": 1})
     walk("decode_predictions", "POST", "/v1/models/map/decode", {"predictions": [[-2.0, 0.5]]})
