@@ -53,6 +53,7 @@ DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "algorithm": {"name": "agglomerative", "n_clusters": 3},
 }
 CELLS = TRAIN | {"model": "cells", "algorithm": {"name": "som", "grid_height": 2, "grid_width": 3, "radius_end": 0.5}}
+CLOUD = MAP | {"model": "cloud", "algorithm": {"name": "gaussian"}}
 TREE = TRAIN | {"model": "tree", "algorithm": {"name": "decision_tree", "max_depth": 2}}
 PROGRESSION = {"model": "progression", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}}
 TENSOR = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": list(FLOWER.values())}]}
@@ -162,6 +163,7 @@ def jobs(walk):
     walk.job(("train_model", "training"), "train", NEIGHBOURS, "train-neighbours")
     walk.job(("train_model", "training"), "train", PROGRESSION, "train-progression")
     walk.job(("train_model", "training"), "train", CELLS, "train-cells")
+    walk.job(("train_model", "training"), "train", CLOUD, "train-cloud")
     walk.job(("train_model", "training"), "train", MAP, "train-map")
     walk.job(("search_models", "search"), "search", SEARCH, "compare")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
@@ -195,6 +197,7 @@ def predictions(walk):
     axis = {"column": "petal_length_cm", "points": 3}
     fixed = {name: value for name, value in FLOWER.items() if name != axis["column"]}
     walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
+    walk("describe_ellipsoids", "POST", "/v1/models/cloud/ellipsoids", {"columns": list(FLOWER)[2:]})
     walk("cut_dendrogram", "POST", "/v1/models/dendrogram/cut", {"n_clusters": 3})
     walk("read_tree", "POST", "/v1/models/tree/tree", {"max_depth": 1})
     walk("read_planes", "POST", "/v1/models/cells/planes", {"columns": ["petal_length_cm"]})

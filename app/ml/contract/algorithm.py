@@ -216,6 +216,8 @@ class Algorithm(Generic[P, S]):
     within a factor of three on a noisy table."""
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
+    counts: bool = False
+    """True if it learns from counts: no column has numbers below 0, and none is scaled."""
     rowwise: bool = False
     """Each row is predicted with the same bits among any other rows: rows of different callers may be predicted
     together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""

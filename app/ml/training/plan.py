@@ -16,6 +16,7 @@ from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
 from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
 from app.ml.training.cost import cost_of, encoded_widths, memory_faults
+from app.ml.training.counts import count_faults, unscaled
 from app.ml.training.difficulty import difficulty_faults, difficulty_streaming_fault
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
@@ -108,6 +109,8 @@ def plan(
         spec = unprepared(spec)
     features, warnings = chosen_features(spec, columns, rows) if projection is None else (projection.features, [])
     chosen = [known[name] for name in features if name in known]
+    faults += count_faults(spec, chosen)
+    spec = unscaled(spec)
     if projection is not None:
         chosen = coordinates(sum(encoded_widths(spec, None, chosen)))  # as many as there can be
     elif related is not None and related.alone:

@@ -74,8 +74,13 @@ class Case:
 
     def data(self, rows: int = 60, columns: int = 4, classes: int = 3, seed: int = 1, **change: Any) -> Data:
         """Rows in general position, with something to learn: a plane, or blobs that overlap a little."""
-        x, y = drawn(self.task, rows, columns, classes, seed)
+        x, y = self.drawn(rows, columns, classes, seed)
         return self.of(x, y, classes=classes, **change)
+
+    def drawn(self, rows: int, columns: int, classes: int, seed: int) -> tuple[Any, Any]:
+        """Rows and targets; counts for an algorithm of counts."""
+        x, y = drawn(self.task, rows, columns, classes, seed)
+        return (np.floor(np.exp(np.clip(x, -2, 4))), y) if self.algorithm.counts else (x, y)
 
     def of(self, x: Any, y: Any, classes: int = 3, **change: Any) -> Data:
         kind = self.algorithm.target(self.task)
@@ -86,7 +91,7 @@ class Case:
         """Weighted rows with names, and as much of missing values, categories and unlabelled rows as the algorithm
         says it accepts.
         """
-        x, y = drawn(self.task, rows + UNLABELLED, 4, 3, seed)
+        x, y = self.drawn(rows + UNLABELLED, 4, 3, seed)
         rng = np.random.default_rng(seed)
         levels = np.zeros(4, np.intp)
         if Accepts.CATEGORIES in self.accepts:

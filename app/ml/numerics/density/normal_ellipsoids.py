@@ -44,9 +44,11 @@ class Ellipsoids(NamedTuple):
 
     @property
     def axes(self) -> NDArray[np.float64]:
-        """(k, p, p) half axes as rows, the longest first."""
+        """(k, p, p) half axes as rows, the longest first; the largest number of each is positive."""
         values, vectors = np.linalg.eigh(self.blocks)
-        return np.asarray((vectors * values[:, None, :]).transpose(0, 2, 1)[:, ::-1])
+        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=1)[:, None], axis=1)
+        signed = vectors * np.where(largest < 0, -values[:, None], values[:, None])
+        return np.asarray(signed.transpose(0, 2, 1)[:, ::-1])
 
 
 def of_components(normals: Normals, columns: Labels, scale: Vector, radius: float) -> Ellipsoids:

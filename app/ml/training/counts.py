@@ -1,0 +1,30 @@
+"""Columns of an algorithm that learns from counts: they are not scaled, and hold no numbers below 0."""
+
+from collections.abc import Iterator, Sequence
+
+from app.errors import Fault
+from app.ml import nested
+from app.ml.contract.columns import TableColumn
+from app.ml.training.train_spec import TrainSpec
+
+
+def unscaled(spec: TrainSpec) -> TrainSpec:
+    """The request without scaling, where the algorithm learns from counts."""
+    if not nested.entry_of(spec.algorithm).algorithm.counts:
+        return spec
+    return spec.model_copy(update={"preprocessing": spec.preprocessing.model_copy(update={"scaling": "none"})})
+
+
+def count_faults(spec: TrainSpec, chosen: Sequence[TableColumn]) -> Iterator[Fault]:
+    """Scaling other than the default, and inputs with numbers below 0. chosen: the inputs."""
+    if not nested.entry_of(spec.algorithm).algorithm.counts:
+        return
+    name, how = spec.algorithm.name, spec.preprocessing
+    if how.scaling == "minmax":  # `standard` is the default, which stored requests name too
+        yield Fault("/preprocessing/scaling", f"{name} learns from counts, which are not scaled: leave it out.")
+    if not how.keep_inputs:
+        return  # formulas may make counts of them
+    below = [column.name for column in chosen if column.minimum is not None and column.minimum < 0]
+    if below:
+        names = ", ".join(map(repr, below[:5]))
+        yield Fault("/features", f"{name} learns from counts; these columns have numbers below 0: {names}.")
