@@ -67,6 +67,15 @@ def _only_our_settings():
         del os.environ[name]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """Small matrices: a second thread costs more than it gives, and processes of tests would fight for the cores."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
+
+
 @pytest.fixture(scope="session")
 def stack(pytestconfig):
     """The servers that most tests share. Do not stop them: `stack_factory` is for that."""

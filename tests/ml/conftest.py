@@ -1,14 +1,6 @@
-"""Small matrices: a second thread costs more than it gives, and two test runs on two cores would fight for them."""
+"""Fixtures of tests of the core."""
 
 import pytest
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="session")

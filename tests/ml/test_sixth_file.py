@@ -287,7 +287,9 @@ def run(tree, *arguments):
 
 
 def contract(tree, *arguments):
-    return run(tree, "-m", "pytest", "tests/ml/contract", "-p", "no:cacheprovider", "-rf", "--tb=no", *arguments)
+    """In one process: three would import the same for a few tests each."""
+    options = "-n0", "-p", "no:cacheprovider", "-rf", "--tb=no"
+    return run(tree, "-m", "pytest", "tests/ml/contract", *options, *arguments)
 
 
 @pytest.mark.slow
