@@ -1,6 +1,6 @@
-"""Least squares, ridge, logistic regression and principal components beside scikit-learn, in one run, on one thread.
+"""Least squares, ridge, lasso, logistic regression and principal components beside scikit-learn, on one thread.
 
-    python tests/benchmarks/fit_linear.py
+    python tests/benchmarks/fit_linear.py [the name of an algorithm ...]
 
 CPU time, the least of several turns; ours and theirs take turns, so that a busy machine troubles both alike. The ratio
 says how many times faster ours is. `excess` is how much higher than the lower of the two the other's objective is.
@@ -11,6 +11,7 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -21,7 +22,7 @@ import scipy
 import sklearn
 from sklearn import datasets, decomposition, linear_model
 
-from app.ml.algorithms import linear, logistic, pca, ridge
+from app.ml.algorithms import lasso, linear, logistic, pca, ridge
 from app.ml.contract.algorithm import Context, Data, Task
 
 TURNS = 5
@@ -70,19 +71,44 @@ def linear_race(name: str, x: Any, y: Any) -> Race:
     )
 
 
-def logistic_race(name: str, x: Any, y: Any, **how: Any) -> Race:
-    data, params = Data.of(Task.CLASSIFICATION, x, y), logistic.Logistic()
+def logistic_race(name: str, x: Any, y: Any, own_tol: float = 1e-8, **how: Any) -> Race:
+    """own_tol: a rough fit of the peer has to be compared with a rough one of ours."""
+    data, params = Data.of(Task.CLASSIFICATION, x, y), logistic.Logistic(tol=own_tol)
 
     def theirs() -> logistic.State:
         peer = linear_model.LogisticRegression(max_iter=1000, **how).fit(x, y)
         return logistic.State(peer.coef_.T, peer.intercept_, np.ones(len(peer.classes_), bool))
 
     return Race(
-        f"logistic {name} {how or ''}",
+        f"logistic {name}, tol {own_tol:g} {how or ''}",
         data,
         lambda: logistic.fit(params, data, Context.of(0)).state,
         theirs,
         lambda state: logistic.objective(params, state, data),
+    )
+
+
+def lasso_race(name: str, x: Any, y: Any) -> Race:
+    """A whole path with five folds, and the objective at the penalty that ours chooses."""
+    data, params = Data.of(Task.REGRESSION, x, y), lasso.Lasso(selection="lowest_error")
+    own = lasso.fit(params, data, Context.of(0)).state
+    l1 = own.path.penalties[own.path.chosen]
+    fixed = lasso.Lasso(l1=l1)
+
+    def theirs() -> lasso.State:
+        peer = linear_model.LassoCV(cv=5, alphas=own.path.penalties).fit(x, y)
+        return own._replace(coef=peer.coef_, intercept=np.asarray(peer.intercept_))
+
+    def objective(state: lasso.State) -> float:
+        path = own.path._replace(penalties=np.array([l1]), chosen=0)
+        return lasso.objective(fixed, state._replace(path=path), data)
+
+    return Race(
+        f"lasso, 5 folds, {name}",
+        data,
+        lambda: lasso.fit(params, data, Context.of(0)).state,
+        theirs,
+        objective,
     )
 
 
@@ -108,20 +134,27 @@ def races() -> list[Race]:
     rng = np.random.default_rng(1)
     tall = rng.normal(size=(200_000, 50))
     target = tall @ rng.normal(size=50) + rng.normal(size=len(tall))
-    low_rank = datasets.make_low_rank_matrix(100_000, 100, effective_rank=20, tail_strength=0.3, random_state=18) * 100
-    return [
+    shape = {"effective_rank": 20, "tail_strength": 0.3, "random_state": 18}
+    low_rank, wider = (100 * datasets.make_low_rank_matrix(n, n // 1000, **shape) for n in (100_000, 200_000))
+    sparse = datasets.make_regression(500, 200, n_informative=20, noise=10, random_state=2)
+    every = [
         ridge_race("diabetes", *datasets.load_diabetes(return_X_y=True)),
         linear_race("200,000 x 50", tall, target),
         ridge_race("200,000 x 50", tall, target),
+        lasso_race("diabetes", *datasets.load_diabetes(return_X_y=True)),
+        lasso_race("500 x 200", *sparse),
         logistic_race("breast_cancer", *scaled[0]),
         logistic_race("digits", *scaled[1]),
+        logistic_race("digits", *scaled[1], own_tol=1e-3),
         logistic_race("digits", *scaled[1], tol=1e-8),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float)),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float), tol=1e-8),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float), solver="newton-cholesky"),
         pca_race("digits", digits[0], 10),
         pca_race("100,000 x 100", low_rank, 20),
+        pca_race("200,000 x 200", wider, 20),
     ]
+    return [race for race in every if race.name.startswith(tuple(sys.argv[1:]) or "")]
 
 
 def timed(fit: Callable[[], Any]) -> tuple[float, Any]:

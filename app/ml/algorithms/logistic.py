@@ -46,6 +46,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import as_json
+from app.ml.numerics.linear_models.score_curvature import at_the_start, score_by_score
 from app.ml.numerics.linear_models.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
 from app.ml.numerics.optimise.newton import SLOW, Minimum, lbfgs, newton, quasi_newton
 
@@ -60,9 +61,11 @@ SEPARABLE = (
 )
 PART, RARE = 8192, 50
 """Rows to start with, and how many of each class there have to be among them."""
-FEW_UNKNOWNS, WIDE, ROUGH_STEPS, DEAR = 100, 2000, 8, 0.8
+FEW_UNKNOWNS, WIDE, DEAR = 100, 2000, 0.8
 """Limits for more than two classes: up to the first Newton at once; inputs up to the second have a spectrum that is
 soon found. Then a Hessian costs some dozens of steps: it serves while these bring the gradient to the last share."""
+FIRST_STEPS, ROUGH_STEPS = 4, 44
+"""Steps by the curvature at the start, and by that of each score by itself: together they cost about one Hessian."""
 NEWTON_UNKNOWNS = 1000
 """Up to here ten Newton steps cost about what some hundred L-BFGS steps do, and end at the minimum more surely."""
 
@@ -221,15 +224,16 @@ def _aside(params: Logistic, data: Data, rng: np.random.Generator) -> NDArray[np
 
 def _minimise(params: Logistic, loss: CrossEntropy, watch: "_Watch") -> Minimum:
     """Many scores at once: first by steps that need no Hessian, then, if these do not arrive, as anything else."""
-    start, (d, s) = loss.start, (loss.x.shape[1], loss.targets.shape[1])
-    if params.solver != "auto" or s == 1 or start.size <= FEW_UNKNOWNS or d > WIDE:
-        return _thorough(params, loss, start, params.max_iter, watch)
-    most = min(ROUGH_STEPS, params.max_iter)
-    rough = quasi_newton(loss, loss.first_curvature(), start, tol=params.tol, max_iter=most, watch=watch)
-    if rough.converged or watch.stopped or rough.iterations == params.max_iter:
-        return rough
-    found = _thorough(params, loss, rough.x, params.max_iter - rough.iterations, watch)
-    return found._replace(iterations=rough.iterations + found.iterations)
+    found, (d, s) = Minimum(loss.start, converged=False, iterations=0), (loss.x.shape[1], loss.targets.shape[1])
+    if params.solver == "auto" and s > 1 and found.x.size > FEW_UNKNOWNS and d <= WIDE:
+        for steps, curvature in ((FIRST_STEPS, at_the_start), (ROUGH_STEPS, score_by_score)):
+            most = min(steps, params.max_iter - found.iterations)
+            rough = quasi_newton(loss, curvature(loss, found.x), found.x, tol=params.tol, max_iter=most, watch=watch)
+            found = rough._replace(iterations=found.iterations + rough.iterations)
+            if found.converged or watch.stopped or found.iterations == params.max_iter:
+                return found
+    last = _thorough(params, loss, found.x, params.max_iter - found.iterations, watch)
+    return last._replace(iterations=found.iterations + last.iterations)
 
 
 def _thorough(params: Logistic, loss: CrossEntropy, start: Vector, max_iter: int, watch: "_Watch") -> Minimum:

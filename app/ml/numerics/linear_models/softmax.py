@@ -5,7 +5,7 @@ the loss of a row is  log Z − Σ zⱼtⱼ  with Z = 1 + exp z for s = 1 and Z 
 code serves both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -18,10 +18,6 @@ from app.ml.numerics.linear_algebra.solve import centred
 
 CELLS = 2**17
 """Numbers of `x` worked on at a time: they stay in cache for the way there and the way back."""
-
-
-FLAT = 1e-8
-"""Curvature, as a share of the largest, below which a direction is as good as flat."""
 
 
 class Linear(NamedTuple):
@@ -152,17 +148,17 @@ class CrossEntropy:
 
     def linear(self, point: Vector) -> Linear:
         """The same in the coordinates of the data."""
-        b = self._unpacked(point)
+        b = self.unpacked(point)
         coef = b[:-1] / self.unit[:, None]
         return Linear(coef, b[-1] - self.mean @ coef)
 
     def __call__(self, point: Vector) -> tuple[float, Vector]:
         """Value and gradient (m,)."""
-        b = self._unpacked(point)
-        coef, constant = self._plain(b)
+        b = self.unpacked(point)
+        coef, constant = self.plain(b)
         shrunk = self.penalty[:, None] * b
         value, slopes, total = 0.5 * float((shrunk * b).sum()), np.zeros_like(coef), np.zeros_like(constant)
-        for rows in self._blocks():
+        for rows in self.blocks():
             x, targets, weights = self.x[rows], self.targets[rows], self.weights[rows]
             losses, p = likelihood(_product(x, coef) + constant, targets)
             pull = weights[:, None] * (p - targets)
@@ -178,34 +174,42 @@ class CrossEntropy:
         The same constant added to all scores changes nothing when s > 1. Along those directions the mean curvature
         of all others is added; the gradient has no part in them, so no Newton step is changed by it.
         """
-        coef, constant = self._plain(self._unpacked(point))
+        coef, constant = self.plain(self.unpacked(point))
         d, s = len(coef), len(constant)
-        products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
         pairs = np.zeros((s * (d + 1), s * (d + 1)))
-        buffer = np.empty((self._step, d))
-        for rows in self._blocks():
-            x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
-            for i in range(s):
-                root = np.sqrt(self.weights[rows] * p[:, i] * (1 - p[:, i]))
-                scaled = np.multiply(x, root[:, None], out=buffer[: len(x)])
-                products[i] += scaled.T @ scaled
-                sums[i] += root @ scaled
-                mass[i] += root @ root
-            if s > 1:
+        if s > 1:
+            for rows in self.blocks():
+                x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
                 _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
         crossed = pairs.reshape(s, d + 1, s, d + 1)
         blocks = np.zeros((d + 1, s, d + 1, s))
-        for i in range(s):
-            blocks[:, i, :, i] = self._centred(products[i], sums[i], mass[i])
+        for i, own in enumerate(self.each_score(point)):
+            blocks[:, i, :, i] = own
             for j in range(i):
                 gram = crossed[i, :, j]
-                blocks[:, i, :, j] = blocks[:, j, :, i] = -self._centred(gram[:-1, :-1], gram[-1, :-1], gram[-1, -1])
+                blocks[:, i, :, j] = blocks[:, j, :, i] = -self.about_means(gram[:-1, :-1], gram[-1, :-1], gram[-1, -1])
         own = np.arange(d + 1)
         for i in range(s):
             blocks[own, i, own, i] += self.penalty
         if s > 1:
             blocks[own, :, own, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
         return blocks.reshape((d + 1) * s, (d + 1) * s)
+
+    def each_score(self, point: Vector) -> NDArray[np.float64]:
+        """(s, d + 1, d + 1): the curvature in the coefficients of one score, all others fixed, without the penalty."""
+        coef, constant = self.plain(self.unpacked(point))
+        d, s = coef.shape
+        products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
+        buffer = np.empty((self._step, d))
+        for rows in self.blocks():
+            x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
+            spread = np.sqrt(self.weights[rows, None] * p * (1 - p))
+            for i in range(s):
+                scaled = np.multiply(x, spread[:, i, None], out=buffer[: len(x)])
+                products[i] += scaled.T @ scaled
+                sums[i] += spread[:, i] @ scaled
+                mass[i] += spread[:, i] @ spread[:, i]
+        return np.stack([self.about_means(*one) for one in zip(products, sums, mass, strict=True)])
 
     def errors(self, point: Vector, weight: float) -> NDArray[np.float64]:
         """F (d + 1, s, m): FFᵀ is the inverse Hessian of the whole loss, of rows with this sum of weights.
@@ -226,30 +230,7 @@ class CrossEntropy:
         constant = factor[-1] - np.tensordot(self.mean, coef, 1)
         return np.ascontiguousarray(np.concatenate([coef, constant[None]]))
 
-    def first_curvature(self) -> Callable[[Vector], Vector]:
-        """Times a vector, roughly the inverse Hessian at `start`, where it is a Kronecker product.
-
-        There the probabilities p are the same in all rows: the Hessian is that of the inputs times that of the scores,
-        diag(p) − ppᵀ, plus the penalty, here taken as one number. s > 1.
-        """
-        d, s = self.x.shape[1], self.targets.shape[1]
-        products, sums = np.zeros((d, d)), self.weights @ self.x
-        for rows in self._blocks():
-            scaled = self.x[rows] * np.sqrt(self.weights[rows])[:, None]
-            products += scaled.T @ scaled
-        share = self.weights @ self.targets
-        scores = np.diag(share) - np.outer(share, share)
-        scores += scores.trace() / (s * s)  # along the constant, which changes nothing
-        inputs, v = np.linalg.eigh(self._centred(products, sums, 1.0))
-        outputs, u = np.linalg.eigh(scores)
-        curvature = np.outer(np.maximum(inputs, FLAT * inputs[-1]), outputs) + self.penalty.mean()
-
-        def solve(point: Vector) -> Vector:
-            return np.asarray((v @ (v.T @ self._unpacked(point) @ u / curvature) @ u.T).ravel(), np.float64)
-
-        return solve
-
-    def _centred(self, products: Matrix, sums: Vector, mass: float) -> Matrix:
+    def about_means(self, products: Matrix, sums: Vector, mass: float) -> Matrix:
         """(d + 1, d + 1): in own coordinates, ones last, from weighted sums of the columns as they are."""
         move = np.outer(self.offset, sums)
         gram = np.empty((len(sums) + 1, len(sums) + 1))
@@ -259,12 +240,12 @@ class CrossEntropy:
         unit = np.append(self.unit, 1.0)
         return np.asarray(gram / unit / unit[:, None])
 
-    def _plain(self, b: Matrix) -> Linear:
+    def plain(self, b: Matrix) -> Linear:
         """The scores as a linear form of `x`."""
         coef = b[:-1] / self.unit[:, None]
         return Linear(coef, b[-1] - self.offset @ coef)
 
-    def _blocks(self) -> Iterator[slice]:
+    def blocks(self) -> Iterator[slice]:
         return (slice(start, start + self._step) for start in range(0, len(self.x), self._step))
 
     @property
@@ -272,7 +253,7 @@ class CrossEntropy:
         n, d = self.x.shape
         return int(min(n, max(1, CELLS // max(1, d))))
 
-    def _unpacked(self, point: Vector) -> Matrix:
+    def unpacked(self, point: Vector) -> Matrix:
         return point.reshape(self.x.shape[1] + 1, -1)
 
 
