@@ -178,7 +178,12 @@ ALGORITHM = Algorithm(
     seconds=_seconds,
     objective=objective,
     outputs={
-        "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance)
+        "memberships": Output(
+            "Responsibility of each cluster for the row, in their order from 0: they add up to 1.",
+            memberships,
+            lambda _, state: len(state.centres),
+        ),
+        "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance),
     },
     prototypes=lambda _, state: state.centres,
     summary=summary,

@@ -73,11 +73,12 @@ def _plan(spec: TrainSpec, related: RelatedTable, items: int, memory_bytes: floa
 
 def _faults(spec: TrainSpec) -> Iterator[Fault]:
     """Fields that are about columns of rows, of which there are none."""
+    given, split = dict(spec), dict(spec.validation)
     for role in ROLES:
-        if getattr(spec, role):
+        if given[role]:
             yield Fault(f"/{role}", f"Without a dataset rows have no columns: leave {role} out.")
     for role in ("group", "time"):
-        if getattr(spec.validation, role):
+        if split[role]:
             yield Fault(f"/validation/{role}", f"Without a dataset rows have no columns: leave {role} out.")
     if spec.preprocessing not in (Preprocessing(), AS_IT_IS):
         yield Fault("/preprocessing", "Without a dataset there are no columns to prepare: leave preprocessing out.")

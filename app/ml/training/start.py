@@ -37,11 +37,14 @@ class Start(NamedTuple):
         model = self.fitted
         if model is None or model.algorithm.prototypes is None:
             raise ValueError("only a plan with the fitted version reads rows")
+        prototypes = model.algorithm.prototypes(model.params, model.state)
+        if prototypes is None:
+            raise InvalidData(f"{self.model}/{self.version} has no prototypes to start from.")
         if model.preparation.layout.names != preparation.layout.names:
             detail = "Its columns are others than those of this training, as prepared: give both the same preprocessing"
             raise InvalidData(f"{self.model}/{self.version} cannot be started from. {detail}.")
         before, now = (ColumnUnits(*one.scaling.units) for one in (model.preparation, preparation))
-        values = before.values(model.algorithm.prototypes(model.params, model.state))
+        values = before.values(prototypes)
         return (values - now.offset) / now.scale
 
 

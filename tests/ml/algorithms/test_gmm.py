@@ -116,7 +116,7 @@ def test_small_equal_variances_make_k_means_of_it():
     means = IRIS[[0, 60, 120]]
     tight = Components(np.full(3, 1 / 3), means, np.full((3, 1, 4), 1e3))
     found = gaussian_mixture.memberships(gaussian_mixture.log_joint(tight, IRIS))
-    state = kmeans.State(means, np.zeros(3, int), np.zeros(3))
+    state = kmeans.State(means, np.zeros(3, int), *np.zeros((4, 3)))
     assert (found.argmax(axis=1) == kmeans.predict(kmeans.KMeans(), state, IRIS)).all()
     assert set(np.unique(found.round(6))) == {0.0, 1.0}
 
