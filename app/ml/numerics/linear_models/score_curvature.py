@@ -61,4 +61,4 @@ def score_by_score(loss: CrossEntropy, point: Vector) -> Solve:
 
 def _apart(b: Matrix) -> Matrix:
     """Less what all scores have in common."""
-    return b - b.mean(axis=1, keepdims=True)
+    return np.asarray(b - b.mean(axis=1, keepdims=True), np.float64)
