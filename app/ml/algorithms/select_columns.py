@@ -57,8 +57,13 @@ ROUNDING = 1e-12
 class SelectColumns(Params):
     """Columns of the table as they are."""
 
-    n_components: int = Field(2, ge=1, le=10_000, description="Number of columns to choose; without effect on names.")
-    columns: list[str] | None = Field(
+    n_components: int = Field(
+        2,
+        ge=1,
+        le=10_000,
+        description="Number of directions, each of which is a column; without effect beside `column_names`.",
+    )
+    column_names: list[str] | None = Field(
         None,
         min_length=1,
         max_length=10_000,
@@ -91,9 +96,9 @@ def fit(params: SelectColumns, data: Data, context: Context) -> Fit[State]:
 
 def _named(params: SelectColumns, data: Data) -> Labels | None:
     """Places of the columns with these names, each once."""
-    if params.columns is None:
+    if params.column_names is None:
         return None
-    places = [j for name in params.columns for j, own in enumerate(data.names) if own == name or _level(own, name)]
+    places = [j for name in params.column_names for j, own in enumerate(data.names) if own == name or _level(own, name)]
     if not places:
         raise InvalidData("None of the columns to keep is left after preparation.")
     return np.array(list(dict.fromkeys(places)), np.intp)
@@ -154,15 +159,17 @@ def lost(params: SelectColumns, state: State, x: Matrix) -> Vector:
 
 def summary(params: SelectColumns, state: State) -> JSON:
     return {
-        "columns": state.kept.tolist(),
-        "explained_variance_ratio": state.explained.tolist(),
+        "selected_columns": [
+            {"column": int(j), "explained_variance_ratio": float(share)}
+            for j, share in zip(state.kept, state.explained, strict=True)
+        ],
         "coefficients": state.coefficients.tolist(),
         "mean": state.mean.tolist(),
     }
 
 
 def _faults(params: SelectColumns, inputs: Inputs) -> Iterable[Fault]:
-    return unknown(params.columns or (), "/columns", inputs.kinds)
+    return unknown(params.column_names or (), "/column_names", inputs.kinds)
 
 
 ALGORITHM = Algorithm(

@@ -21,8 +21,9 @@ Eight rows along one direction, and one far away in another: principal component
 
 >>> x = np.array([[float(i), 0.0] for i in range(8)] + [[3.5, 9.0]])
 >>> rows = Data.of(Task.PROJECTION, x)
->>> for weighting in ("uniform", "inverse_distance"):
-...     print(fit(WeightedPCA(n_components=1, weighting=weighting), rows, Context.of(0)).state.loadings.round(6) + 0.0)
+>>> for pair_weights in ("uniform", "inverse_distance"):
+...     params = WeightedPCA(n_components=1, pair_weights=pair_weights)
+...     print(fit(params, rows, Context.of(0)).state.loadings.round(6) + 0.0)
 [[0. 1.]]
 [[1. 0.]]
 
@@ -61,7 +62,7 @@ class WeightedPCA(Params):
     """Principal components with a weight for each pair of rows."""
 
     n_components: int = Field(2, ge=1, le=10_000, description="Number of directions to keep; at most one per column.")
-    weighting: Literal["inverse_distance", "uniform"] = Field(
+    pair_weights: Literal["inverse_distance", "uniform"] = Field(
         "inverse_distance",
         description="Weight of a pair of rows where no edges are given: `inverse_distance` is 1 over their distance, "
         "`uniform` is 1 for all pairs.",
@@ -102,7 +103,7 @@ def _scatter(params: WeightedPCA, data: Data, x: Matrix) -> Matrix:
         edges = data.relations.edges
         largest = near_one(float(edges.values.max(initial=0.0)))
         return of_edges(x, edges, largest * edges.values * weights[edges.first] * weights[edges.second])
-    return (of_all_pairs if params.weighting == "uniform" else by_inverse_distance)(x, weights)
+    return (of_all_pairs if params.pair_weights == "uniform" else by_inverse_distance)(x, weights)
 
 
 def predict(params: WeightedPCA, state: State, x: Matrix) -> Matrix:
@@ -139,7 +140,7 @@ def summary(params: WeightedPCA, state: State) -> JSON:
 
 def _seconds(params: WeightedPCA, size: Size) -> float:
     linear = size.cells * (1e-8 + 1e-10 * size.columns)
-    return linear + (params.weighting == "inverse_distance") * size.rows**2 * (6e-9 + 1.5e-10 * size.columns)
+    return linear + (params.pair_weights == "inverse_distance") * size.rows**2 * (6e-9 + 1.5e-10 * size.columns)
 
 
 ALGORITHM = Algorithm(

@@ -63,7 +63,7 @@ def test_columns_that_others_make_up_are_never_chosen():
 
 def test_named_columns_come_in_their_order_once():
     names = ("age", "plan=pro", "plan=free", "planet")
-    _, fit = fitted(WINE[:, :4], names=names, columns=["planet", "plan", "plan=pro"])
+    _, fit = fitted(WINE[:, :4], names=names, column_names=["planet", "plan", "plan=pro"])
     assert fit.state.kept.tolist() == [3, 1, 2]
     shares = [explained(WINE[:, :4], [3, 1, 2][:k]) for k in (1, 2, 3)]
     np.testing.assert_allclose(fit.state.explained, shares, rtol=1e-9)
@@ -71,7 +71,7 @@ def test_named_columns_come_in_their_order_once():
 
 def test_named_columns_may_depend_on_each_other():
     x = np.column_stack([WINE[:, 0], 2 * WINE[:, 0], WINE[:, 1]])
-    params, fit = fitted(x, names=("a", "b", "c"), columns=["b", "a"])
+    params, fit = fitted(x, names=("a", "b", "c"), column_names=["b", "a"])
     assert fit.state.explained[0] == pytest.approx(fit.state.explained[1])
     rebuilt = select_columns.inverse(params, fit.state, x[:, [1, 0]])
     np.testing.assert_allclose(rebuilt[:, :2], x[:, :2], atol=1e-12)
@@ -80,4 +80,4 @@ def test_named_columns_may_depend_on_each_other():
 
 def test_names_that_preparation_left_out():
     with pytest.raises(InvalidData, match="None of the columns to keep is left"):
-        fitted(WINE[:, :2], names=("a", "b"), columns=["c"])
+        fitted(WINE[:, :2], names=("a", "b"), column_names=["c"])

@@ -39,7 +39,7 @@ def edges_of(first, second, values):
 
 
 def test_equal_weights_give_principal_components():
-    state = fitted(IRIS.data, n_components=4, weighting="uniform").state
+    state = fitted(IRIS.data, n_components=4, pair_weights="uniform").state
     other = pca.fit(pca.PCA(n_components=4), Data.of(Task.PROJECTION, IRIS.data), Context.of(0)).state
     np.testing.assert_allclose(state.loadings, other.loadings, atol=1e-10)
     np.testing.assert_allclose(state.variance, other.variance, rtol=1e-10)
@@ -74,7 +74,7 @@ def test_blocks_of_rows_add_up():
 def test_an_outlier_does_not_choose_the_direction():
     rng = np.random.default_rng(0)
     x = np.vstack([rng.normal(size=(100, 2)) * [3, 0.3], [[0, 40]]])
-    assert abs(fitted(x, n_components=1, weighting="uniform").state.loadings[0, 1]) > 0.99
+    assert abs(fitted(x, n_components=1, pair_weights="uniform").state.loadings[0, 1]) > 0.99
     assert abs(fitted(x, n_components=1).state.loadings[0, 0]) > 0.99
 
 
@@ -103,7 +103,7 @@ def test_edges_between_classes_separate_them_better_than_principal_components():
         return (one.mean() - other.mean()) ** 2 / (one.var() + other.var())
 
     apart = fitted(x, edges=edges_of(*zip(*pairs, strict=True), np.ones(len(pairs))))
-    assert ratio(apart.state) > 2 * ratio(fitted(x, weighting="uniform").state)
+    assert ratio(apart.state) > 2 * ratio(fitted(x, pair_weights="uniform").state)
 
 
 def test_no_orthonormal_pair_keeps_more():
