@@ -50,7 +50,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
-from app.ml.numerics.linear_algebra.solve import EPS
+from app.ml.numerics.linear_algebra.whitening import spread, whitening
 
 
 class LDA(Params):
@@ -83,10 +83,10 @@ def fit(params: LDA, data: Data, context: Context) -> Fit[State]:
     share = data.weights / data.weights.sum()
     mass = share @ data.targets
     present = mass > 0
-    mean, unit = _spread(data.x, share)
+    mean, unit = spread(data.x, share)
     z = (data.x - mean) / unit
     means = data.targets.T @ (share[:, None] * z) / np.where(present, mass, 1.0)[:, None]
-    turn, warnings = _whitening(z - means[data.codes], share, params.shrinkage)
+    turn, warnings = whitening(np.sqrt(share)[:, None] * (z - means[data.codes]), params.shrinkage)
     between = np.sqrt(mass)[:, None] * means @ turn
     _, values, directions = scipy.linalg.svd(between, full_matrices=False)
     most = min(int(present.sum()) - 1, turn.shape[1])
@@ -101,35 +101,6 @@ def fit(params: LDA, data: Data, context: Context) -> Fit[State]:
     return Fit(
         State(mean, loadings, ratio, float(np.square(values[:most]).sum()), centres), iterations=1, warnings=warnings
     )
-
-
-def _spread(x: Matrix, share: Vector) -> tuple[Vector, Vector]:
-    """(d,) means, and deviations about them: 1 for a column that differs by rounding only."""
-    mean = share @ x
-    largest = np.abs(x - mean).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)
-    deviation = unit * np.sqrt(share @ np.square((x - mean) / unit))
-    varies = deviation > np.sqrt(len(x)) * 4 * EPS * np.abs(mean)
-    return mean, np.where(varies, deviation, np.inf)
-
-
-def _whitening(within: Matrix, share: Vector, shrinkage: float) -> tuple[Matrix, list[str]]:
-    """(d, r) of coordinates in which the scatter within classes is the unit matrix. within: (n, d) rows less their
-    class means.
-    """
-    n, d = within.shape
-    factor = np.sqrt(share)[:, None] * within
-    if shrinkage:
-        ridge = np.sqrt(shrinkage * np.square(factor).sum() / max(d, 1)) * np.eye(d)
-        factor = np.vstack([np.sqrt(1 - shrinkage) * factor, ridge])
-    if len(factor) > d:
-        (factor,) = scipy.linalg.qr(factor, mode="r", overwrite_a=True, check_finite=False)
-        factor = factor[:d]
-    _, values, axes = scipy.linalg.svd(factor, full_matrices=False)
-    kept = values > max(n, d) * EPS * max(values.max(initial=0.0), 1.0)
-    lost = d - int(kept.sum())
-    warnings = [f"In {lost} of {d} directions no class varies: they are left out. Set `shrinkage` to keep them."]
-    return axes[kept].T / values[kept], warnings if lost else []
 
 
 def predict(params: LDA, state: State, x: Matrix) -> Matrix:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.linear_models.softmax import CrossEntropy
+from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.optimise.newton import Solve
 
 FLAT = 1e-8
@@ -61,4 +61,4 @@ def score_by_score(loss: CrossEntropy, point: Vector) -> Solve:
 
 def _apart(b: Matrix) -> Matrix:
     """Less what all scores have in common."""
-    return b - b.mean(axis=1, keepdims=True)
+    return np.asarray(b - b.mean(axis=1, keepdims=True), np.float64)
