@@ -19,7 +19,7 @@ from sklearn.mixture import GaussianMixture
 from app.ml.numerics.density.gaussian_mixture import Components, Options, em, log_density, log_joint
 
 STEPS = 30
-FORMS = {"full": "full", "diag": "diagonal", "spherical": "spherical"}
+FORMS = {"full": "full", "diagonal": "diag", "spherical": "spherical"}
 
 
 def best(run: Callable[[], Any], times: int) -> tuple[float, Any]:
@@ -37,10 +37,10 @@ def compare(kind: str, n: int, d: int, k: int) -> None:
     deviations = np.broadcast_to(x.std(axis=0), (k, d)) if kind != "spherical" else np.full((k, d), x.std())
     whitening = np.stack([np.diag(1 / row) for row in deviations]) if kind == "full" else 1 / deviations[:, None]
     start = Components(np.full(k, 1 / k), x[:k].copy(), np.ascontiguousarray(whitening))
-    given = {"full": np.square(whitening), "diag": deviations**-2.0, "spherical": deviations[:, 0] ** -2}[kind]
+    given = {"full": np.square(whitening), "diagonal": deviations**-2.0, "spherical": deviations[:, 0] ** -2}[kind]
     own = {"weights_init": start.shares, "means_init": start.means, "precisions_init": given}
-    rival = GaussianMixture(k, covariance_type=kind, tol=0, reg_covar=1e-9, max_iter=STEPS, **own)
-    options, weights = Options(FORMS[kind], 1e-9, STEPS, 0.0), np.ones(n)
+    rival = GaussianMixture(k, covariance_type=FORMS[kind], tol=0, reg_covar=1e-9, max_iter=STEPS, **own)
+    options, weights = Options(kind, 1e-9, STEPS, 0.0), np.ones(n)
     em(x[:k], weights[:k], start, options)  # compiles
     ours, run = best(lambda: em(x, weights, start, options), 3)
     theirs, fitted = best(lambda: rival.fit(x), 2)

@@ -11,7 +11,7 @@ any direction, than `covariance_floor` times that of the columns, each scaled to
 number). The likeliest covariance under this condition has eigenvalues raised to the floor, so that the likelihood does
 not fall either. A column with one value counts as one of the mean variance.
 
-`covariance_type` is the form of Σₖ: `full`; `diag`, columns independent of each other within a component; or
+`covariance` is the form of Σₖ: `full`; `diagonal`, columns independent of each other within a component; or
 `spherical`, one variance for all columns. `memberships` are the responsibilities for a row. As a clustering a row has
 the label of the largest. Components lie where rows are dense; where two overlap, a group of rows may be described by
 several: BIC, in the report, helps to choose their number. A row is an anomaly where its density is below that of all
@@ -67,15 +67,13 @@ from app.ml.numerics.density.mixture_starts import Starts, best_run, low_quantil
 from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.standard_units import StandardUnits, standard_units
 
-FORMS: dict[str, Form] = {"full": "full", "diag": "diagonal", "spherical": "spherical"}
-
 
 class GMM(Params):
     n_components: int = Field(3, ge=1, le=1000, description="Number of components, each a normal distribution.")
-    covariance_type: Literal["full", "diag", "spherical"] = Field(
+    covariance: Form = Field(
         "full",
-        description="Form of the covariance of a component. `full`: any; `diag`: columns are independent; `spherical`: "
-        "and have the same variance.",
+        description="Form of the covariance of a component. `full`: any; `diagonal`: columns are independent; "
+        "`spherical`: and have the same variance.",
     )
     init: Literal["kmeans", "random"] = Field(
         "kmeans",
@@ -114,7 +112,7 @@ class State(NamedTuple):
 
 
 def fit(params: GMM, data: Data, context: Context) -> Fit[State]:
-    form, order = FORMS[params.covariance_type], canonical_order(data.x)
+    form, order = params.covariance, canonical_order(data.x)
     weights = data.weights[order]
     units = standard_units(data.x[order], weights, together=form == "spherical")
     options = Options(form, params.covariance_floor, params.max_iter, params.tol)
@@ -195,7 +193,7 @@ def normals(params: GMM, state: State) -> Normals:
 
 def free_parameters(params: GMM, state: State) -> float:
     k, d = state.means.shape
-    covariance = {"full": d * (d + 1) / 2, "diag": d, "spherical": 1}[params.covariance_type]
+    covariance = {"full": d * (d + 1) / 2, "diagonal": d, "spherical": 1}[params.covariance]
     return float(k - 1 + k * (d + covariance))
 
 
@@ -221,7 +219,7 @@ def _summary(params: GMM, state: State, means: Matrix, deviations: Matrix) -> JS
 
 def _seconds(params: GMM, size: Size) -> float:
     """More rows take more steps, about as their square root."""
-    pairs = size.columns**2 / 2 if params.covariance_type == "full" else size.columns
+    pairs = size.columns**2 / 2 if params.covariance == "full" else size.columns
     each = 2e-8 + 1e-9 * pairs
     steps = min(params.max_iter, 5 + math.sqrt(size.rows / 100))
     return params.n_components * params.n_init * each * size.rows * steps

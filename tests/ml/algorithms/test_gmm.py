@@ -15,7 +15,8 @@ from app.ml.numerics.density.gaussian_mixture import Components, Options, em, of
 
 IRIS = datasets.load_iris().data
 MOONS = datasets.make_moons(100, noise=0.1, random_state=4)[0]
-TYPES = ("full", "diag", "spherical")
+TYPES = {"full": "full", "diagonal": "diag", "spherical": "spherical"}
+"""Forms of a covariance, and their names in scikit-learn."""
 
 
 def fitted(x, task=Task.DENSITY, *, weights=None, **params):
@@ -35,13 +36,15 @@ def covariances(state):
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_ten_steps_are_those_of_scikit_learn_from_the_same_start(kind):
-    options = Options(gmm.FORMS[kind], 1e-9, max_iter=10, tol=0)
+    options = Options(kind, 1e-9, max_iter=10, tol=0)
     start = of_labels(IRIS, np.ones(150), np.arange(150) // 50, 3, options)
     run = em(IRIS, np.ones(150), start, options)
     precisions = start.whitening.transpose(0, 2, 1) @ start.whitening
-    given = {"full": precisions, "diag": start.whitening[:, 0] ** 2, "spherical": start.whitening[:, 0, 0] ** 2}[kind]
+    given = {"full": precisions, "diagonal": start.whitening[:, 0] ** 2, "spherical": start.whitening[:, 0, 0] ** 2}[
+        kind
+    ]
     own = {"weights_init": start.shares, "means_init": start.means, "precisions_init": given}
-    rival = mixture.GaussianMixture(3, covariance_type=kind, tol=0, reg_covar=0, max_iter=10, **own)
+    rival = mixture.GaussianMixture(3, covariance_type=TYPES[kind], tol=0, reg_covar=0, max_iter=10, **own)
     with pytest.warns(ConvergenceWarning):
         rival.fit(IRIS)
     assert run.curve[-1] == pytest.approx(rival.score(IRIS), rel=1e-10)
@@ -50,12 +53,12 @@ def test_ten_steps_are_those_of_scikit_learn_from_the_same_start(kind):
     found = gaussian_mixture.memberships(gaussian_mixture.log_joint(run.components, IRIS))
     np.testing.assert_allclose(found, rival.predict_proba(IRIS), atol=1e-8)
     state = gmm.State(*run.components, 0.0, np.zeros(1), labels=False)
-    assert gmm.free_parameters(GMM(covariance_type=kind), state) == rival._n_parameters()
+    assert gmm.free_parameters(GMM(covariance=kind), state) == rival._n_parameters()
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_log_densities_and_memberships_are_those_of_scipy(kind):
-    params, fit = fitted(IRIS, covariance_type=kind)
+    params, fit = fitted(IRIS, covariance=kind)
     state = fit.state
     whole = zip(state.shares, state.means, covariances(state), strict=True)
     joint = np.stack([np.log(pi) + stats.multivariate_normal(mu, s).logpdf(IRIS) for pi, mu, s in whole], axis=1)
@@ -74,7 +77,7 @@ def test_log_densities_and_memberships_are_those_of_scipy(kind):
 def test_the_likelihood_never_falls(kind, init, floor):
     """Also where components collapse on a few rows: five for rows of which many are equal, and collinear columns."""
     equal = np.repeat(MOONS[:8], np.arange(1, 9), axis=0)
-    options = {"covariance_type": kind, "init": init, "covariance_floor": floor}
+    options = {"covariance": kind, "init": init, "covariance_floor": floor}
     for x in (MOONS, IRIS, equal, np.column_stack([MOONS, MOONS @ [1, 2]])):
         _, fit = fitted(x, n_components=5, tol=0, max_iter=60, n_init=1, **options)
         rising(fit.curves["log_density"])
@@ -83,7 +86,7 @@ def test_the_likelihood_never_falls(kind, init, floor):
 
 def test_five_diagonal_components_of_two_moons_after_thirty_steps():
     """The example of the lecture, whose density without its factor 1/|Σ| fell in 9 of 30 steps, and became NaN."""
-    _, fit = fitted(MOONS, n_components=5, covariance_type="diag", init="random", max_iter=30, tol=0, n_init=1)
+    _, fit = fitted(MOONS, n_components=5, covariance="diagonal", init="random", max_iter=30, tol=0, n_init=1)
     assert fit.iterations == 30
     rising(fit.curves["log_density"])
     assert np.isfinite(fit.state.means).all()
@@ -92,17 +95,17 @@ def test_five_diagonal_components_of_two_moons_after_thirty_steps():
 @pytest.mark.parametrize("kind", TYPES)
 def test_one_component_has_the_moments_of_the_rows(kind):
     weights = np.linspace(1, 3, 150)
-    _, fit = fitted(IRIS, n_components=1, covariance_type=kind, weights=weights)
+    _, fit = fitted(IRIS, n_components=1, covariance=kind, weights=weights)
     np.testing.assert_allclose(fit.state.means[0], np.average(IRIS, axis=0, weights=weights), rtol=1e-10)
     whole = np.cov(IRIS.T, aweights=weights, bias=True)
     mean = np.eye(4) * np.trace(whole) / 4
-    expected = {"full": whole, "diag": np.diag(np.diag(whole)), "spherical": mean}[kind]
+    expected = {"full": whole, "diagonal": np.diag(np.diag(whole)), "spherical": mean}[kind]
     np.testing.assert_allclose(covariances(fit.state)[0], expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_density_integrates_to_one(kind):
-    params, fit = fitted(MOONS, covariance_type=kind, n_components=2)
+    params, fit = fitted(MOONS, covariance=kind, n_components=2)
 
     def density(b, a):
         return np.exp(gmm.predict(params, fit.state, np.array([[a, b]]))[0])
