@@ -7,7 +7,6 @@ from celery import Celery
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.queue import make_celery, publish
-from app.services.admission import Admission
 from app.services.aliases import Aliases
 from app.services.attempts import Attempts
 from app.services.database_counts import Census
@@ -15,6 +14,7 @@ from app.services.datasets import Datasets
 from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.plots import Plots
+from app.services.prediction_admission import Admission
 from app.services.predictions import Predictions
 from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies

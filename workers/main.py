@@ -1,7 +1,6 @@
 """The worker: Celery hands out ids in a pool of threads, each of which watches one trainer at a time."""
 
 import logging
-import threading
 import warnings
 from typing import Any
 from uuid import uuid4
@@ -14,6 +13,7 @@ from app.broker import QUEUE
 from app.logs import configure
 from app.settings import Settings
 from app.wiring import build
+from workers.graceful_stop import stop_gracefully
 from workers.heartbeat import beat
 from workers.job_slots import Runner
 from workers.metrics_server import serve
@@ -57,15 +57,8 @@ def main(settings: Settings) -> int:
         without_heartbeat=True,
     )
 
-    def wind_down(**_: Any) -> None:
-        """Called within a signal handler, hence the timer: nothing here may wait."""
-        tending.stop()
-        timer = threading.Timer(settings.worker_grace_seconds, runner.stop)
-        timer.daemon = True
-        timer.start()
-
     signals.setup_logging.connect(_keep_our_logs)
-    signals.worker_shutting_down.connect(wind_down, weak=False)
+    stop_gracefully(tending, runner, settings.worker_grace_seconds)
     tending.start()
     celery.start()
     runner.join()

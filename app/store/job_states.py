@@ -6,7 +6,7 @@ Only the moves of `SOURCES` exist. All times are the database's own, so that no 
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from app.schemas.jobs import JobState
@@ -44,6 +44,14 @@ def move(
     if row is not None:
         record(session, row.id, to, row.attempt, reason)
     return row is not None
+
+
+def cancel(session: Session, job_id: UUID) -> None:
+    """A queued job is cancelled, a running one begins to be; any other stays as it is."""
+    mine = JobRow.id == job_id
+    session.execute(select(JobRow.id).where(mine).with_for_update())  # both looks at one state
+    if not move(session, JobState.CANCELLED, mine, JobRow.state == JobState.QUEUED, **ENDED):
+        move(session, JobState.CANCELLING, mine)
 
 
 def record(session: Session, job_id: UUID, state: JobState, attempt: int, reason: str | None = None) -> None:

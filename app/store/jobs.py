@@ -10,7 +10,7 @@ from app.errors import Fault, InvalidRequest, JobNotFound
 from app.schemas.jobs import Job, JobPage, JobState
 from app.store.job_descriptions import read_jobs
 from app.store.job_records import Kept, NewJob
-from app.store.job_states import ENDED, NOW, PLAIN, move, record
+from app.store.job_states import NOW, PLAIN, cancel, record
 from app.store.paging import newest, of
 from app.store.tables import DatasetRow, JobRow
 
@@ -92,11 +92,8 @@ class JobRepository:
     # changing
 
     def cancel(self, job_id: UUID) -> Job:
-        """A queued job is cancelled, a running one begins to be; any other stays as it is. Raises JobNotFound."""
-        mine = JobRow.id == job_id
-        self.session.execute(select(JobRow.id).where(mine).with_for_update())  # both looks at one state
-        if not move(self.session, JobState.CANCELLED, mine, JobRow.state == JobState.QUEUED, **ENDED):
-            move(self.session, JobState.CANCELLING, mine)
+        """Cancel it, as far as its state allows. Raises JobNotFound."""
+        cancel(self.session, job_id)
         return self.get(job_id)
 
     def forgotten(self, held: int, seconds: float, limit: int = 1000) -> list[UUID]:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from app.errors import DeadlineExceeded
 from app.main import create_app
 from app.ml.models.model import Predicted, decode
-from app.services.admission import Admission
 from app.services.batching import Batching
+from app.services.prediction_admission import Admission
 from app.settings import Settings
 
 MOST = 8

@@ -14,7 +14,7 @@ from app.api.edge.openapi import declare
 from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
-from app.api.params.rejection import (
+from app.api.params.rejection_and_costs import (
     CostRows,
     MinMargin,
     MinProbability,

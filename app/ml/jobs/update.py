@@ -16,10 +16,10 @@ from app.errors import InvalidRequest
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter, Stages, reporter
-from app.ml.evaluation.comparisons import gaps
 from app.ml.evaluation.evaluation import NO_OPTIONS, Evaluation
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
+from app.ml.evaluation.train_test_gaps import gaps
 from app.ml.job import (
     Checked,
     Inputs,

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from app.ml.contract.algorithm import Labels, Vector
-from app.ml.evaluation.comparisons import across_folds, across_resamples
 from app.ml.evaluation.duplicates import Copies, Equal
 from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.group_splits import members
+from app.ml.evaluation.metrics_across_folds import across_folds, across_resamples
 from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, resample

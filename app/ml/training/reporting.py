@@ -10,7 +10,7 @@ import numpy as np
 from app.ml.contract.algorithm import JSON, ColumnUnits, Fit, Labels
 from app.ml.contract.labels import Class
 from app.ml.evaluation import duplicates
-from app.ml.evaluation.comparisons import corrected, gaps
+from app.ml.evaluation.bootstrap_estimate import corrected
 from app.ml.evaluation.duplicates import Equal
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.holdout_reuse import held_out
@@ -18,6 +18,7 @@ from app.ml.evaluation.regression_plots import over_input
 from app.ml.evaluation.report import Conditioning, Report, ReportCurve, Reuse, Springs, UnscaledSummary
 from app.ml.evaluation.residuals import Part, residuals
 from app.ml.evaluation.splits import Split, evenly
+from app.ml.evaluation.train_test_gaps import gaps
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.restoring import RestoredRow, imputed, restore
 from app.ml.preparation.target_transform import turned_back

@@ -7,9 +7,11 @@ from sklearn import metrics as oracle
 
 from app.ml.evaluation import metrics, precision_recall
 from app.ml.evaluation.auc import areas, curves
-from app.ml.evaluation.comparisons import across_folds, corrected, gaps
+from app.ml.evaluation.bootstrap_estimate import corrected
+from app.ml.evaluation.metrics_across_folds import across_folds
 from app.ml.evaluation.precision_recall import average_precision
 from app.ml.evaluation.roc import steps
+from app.ml.evaluation.train_test_gaps import gaps
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import fold_mean
 from app.ml.statistics.resampling import Rows

@@ -13,9 +13,10 @@ from app.errors import InvalidData
 from app.ml import evaluation
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, FittedLearner, Params, Task
-from app.ml.evaluation.comparisons import across_folds, gaps
 from app.ml.evaluation.evaluation import evaluate
+from app.ml.evaluation.metrics_across_folds import across_folds
 from app.ml.evaluation.predictions import Predictions, predictions
+from app.ml.evaluation.train_test_gaps import gaps
 from app.ml.statistics.metric_value import MEASURES, bootstrapped, counted, proportion
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.evaluation.comparisons import corrected
+from app.ml.evaluation.bootstrap_estimate import corrected
 from app.ml.evaluation.splits import resample
 from app.ml.evaluation.validation import Validation
 from app.ml.training.cross_validation import Fits, validate

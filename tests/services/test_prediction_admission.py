@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from app.errors import DeadlineExceeded, Overloaded
-from app.services.admission import Admission
+from app.services.prediction_admission import Admission
 from app.settings import Settings
 
 
