@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.solve import centred
+from app.ml.numerics import row_blocks
 
 CELLS = 2**17
 """Numbers of `x` worked on at a time: they stay in cache for the way there and the way back."""
@@ -123,11 +124,11 @@ class CrossEntropy:
     def of(cls, x: Matrix, targets: Matrix, weights: Vector, penalty: float) -> Self:
         """penalty: λ > 0. targets: (n, 1) with 1 for the second class, or one-hot (n, s)."""
         share = weights / weights.sum()
-        mean = offset = share @ x
-        variance = _squares(x, share) - mean**2
+        mean, squares = _moments(x, share)
+        offset, variance = mean, squares - mean**2
         if (mean**2 > variance).any():  # far from zero centring afterwards would cost digits
             x, mean = centred(x, weights)
-            offset, variance = np.zeros(x.shape[1]), _squares(x, share)
+            offset, variance = np.zeros(x.shape[1]), _moments(x, share)[1]
         ridge = penalty / weights.sum()
         unit = np.sqrt(variance + ridge)
         return cls(x, np.asfortranarray(targets), share, np.append(ridge / unit / unit, 0.0), offset, mean, unit)
@@ -199,17 +200,18 @@ class CrossEntropy:
         """(s, d + 1, d + 1): the curvature in the coefficients of one score, all others fixed, without the penalty."""
         coef, constant = self.plain(self.unpacked(point))
         d, s = coef.shape
-        products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
+        products, sums, mass = [np.zeros((d, d), order="F") for _ in range(s)], np.zeros((s, d)), np.zeros(s)
         buffer = np.empty((self._step, d))
         for rows in self.blocks():
             x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
             spread = np.sqrt(self.weights[rows, None] * p * (1 - p))
             for i in range(s):
                 scaled = np.multiply(x, spread[:, i, None], out=buffer[: len(x)])
-                products[i] += scaled.T @ scaled
+                products[i] = scipy.linalg.blas.dsyrk(1.0, scaled.T, beta=1.0, c=products[i], overwrite_c=True)
                 sums[i] += spread[:, i] @ scaled
                 mass[i] += spread[:, i] @ spread[:, i]
-        return np.stack([self.about_means(*one) for one in zip(products, sums, mass, strict=True)])
+        whole = [np.triu(half) + np.triu(half, 1).T for half in products]
+        return np.stack([self.about_means(*one) for one in zip(whole, sums, mass, strict=True)])
 
     def errors(self, point: Vector, weight: float) -> NDArray[np.float64]:
         """F (d + 1, s, m): FFᵀ is the inverse Hessian of the whole loss, of rows with this sum of weights.
@@ -272,6 +274,12 @@ def _add_pairs(pairs: Matrix, x: Matrix, p: Matrix) -> None:
         pairs += each.T @ each
 
 
-def _squares(x: Matrix, share: Vector) -> Vector:
-    """(d,) weighted means."""
-    return np.asarray(np.einsum("i,ij,ij->j", share, x, x))
+def _moments(x: Matrix, share: Vector) -> tuple[Vector, Vector]:
+    """(d,) weighted means, and those of the squares."""
+    d = x.shape[1]
+    mean, squares = np.zeros(d), np.zeros(d)
+    for rows in row_blocks.blocks(len(x), d):
+        part = x[rows]
+        mean += share[rows] @ part
+        squares += share[rows] @ (part * part)
+    return mean, squares
