@@ -46,8 +46,9 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import as_json
+from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.linear_models.score_curvature import at_the_start, score_by_score
-from app.ml.numerics.linear_models.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
+from app.ml.numerics.linear_models.softmax import losses, of_two, one_of_two, probabilities
 from app.ml.numerics.optimise.newton import SLOW, Minimum, lbfgs, newton, quasi_newton
 
 MOST_UNKNOWNS = 100

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.linear_models.softmax import CrossEntropy
+from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.optimise.newton import Solve
 
 FLAT = 1e-8

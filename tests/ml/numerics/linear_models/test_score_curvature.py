@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.linear_models.score_curvature import at_the_start, score_by_score
-from app.ml.numerics.linear_models.softmax import CrossEntropy
 from app.ml.numerics.optimise.newton import newton, quasi_newton
 
 

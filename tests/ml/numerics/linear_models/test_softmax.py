@@ -6,7 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import check_grad
 
-from app.ml.numerics.linear_models.softmax import CrossEntropy, losses, of_two, one_of_two, probabilities
+from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
+from app.ml.numerics.linear_models.softmax import losses, of_two, one_of_two, probabilities
 
 
 def problem(s):
