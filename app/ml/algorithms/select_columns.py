@@ -46,8 +46,8 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.column_names import unknown
-from app.ml.numerics.linear_algebra.centred_gram import centred_gram
-from app.ml.numerics.linear_algebra.solve import weighted_ridge
+from app.ml.numerics.linear_algebra.covariance import covariance
+from app.ml.numerics.linear_algebra.solve import near_one, weighted_ridge
 from app.ml.numerics.neighbours.distances import norms
 
 ROUNDING = 1e-12
@@ -84,10 +84,11 @@ class State(NamedTuple):
 
 
 def fit(params: SelectColumns, data: Data, context: Context) -> Fit[State]:
-    gram, mean = centred_gram(data.x, data.weights)
+    matrix, mean = covariance(data.x, data.weights)
     named = _named(params, data)
-    kept, explained = _chosen(gram, params.n_components) if named is None else (named, _in_order(gram, named))
-    coefficients = weighted_ridge(np.ascontiguousarray(data.x[:, kept]), data.x, data.weights, 0.0).coef
+    kept, explained = _chosen(matrix, params.n_components) if named is None else (named, _in_order(matrix, named))
+    x = data.x * near_one(float(np.abs(data.x).max(initial=0.0)))
+    coefficients = weighted_ridge(np.ascontiguousarray(x[:, kept]), x, data.weights, 0.0).coef
     coefficients[:, kept] = np.eye(len(kept))
     short = named is None and len(kept) < params.n_components
     few = f"There are only {len(kept)} columns to choose, not {params.n_components}: they make up the others."
@@ -108,9 +109,9 @@ def _level(own: str, name: str) -> bool:
     return own.startswith(f"{name}=")
 
 
-def _chosen(gram: Matrix, most: int) -> tuple[Labels, Vector]:
+def _chosen(covariances: Matrix, most: int) -> tuple[Labels, Vector]:
     """Places of at most so many columns, and the share that those up to each explain: at least one column."""
-    left, own = _scaled(gram), _scaled(gram).diagonal().copy()
+    left, own = _scaled(covariances), _scaled(covariances).diagonal().copy()
     kept, explained = list[int](), list[float]()
     total = own.sum() or 1.0
     while len(kept) < most:
@@ -125,9 +126,9 @@ def _chosen(gram: Matrix, most: int) -> tuple[Labels, Vector]:
     return np.array(kept, np.intp), np.array(explained)
 
 
-def _in_order(gram: Matrix, kept: Labels) -> Vector:
+def _in_order(covariances: Matrix, kept: Labels) -> Vector:
     """Share of all variance that a linear fit by the columns up to each explains."""
-    left, own = _scaled(gram), _scaled(gram).diagonal().copy()
+    left, own = _scaled(covariances), _scaled(covariances).diagonal().copy()
     rest = np.empty(len(kept))
     for place, j in enumerate(kept):
         left = _without(left, own, j)
@@ -135,9 +136,9 @@ def _in_order(gram: Matrix, kept: Labels) -> Vector:
     return np.clip(1 - rest / (own.sum() or 1.0), 0, 1) if own.sum() > 0 else np.zeros(len(kept))
 
 
-def _scaled(gram: Matrix) -> Matrix:
+def _scaled(covariances: Matrix) -> Matrix:
     """Shares of the variance of the widest column: squares of these neither overflow nor vanish."""
-    return gram / (gram.diagonal().max(initial=0.0) or 1.0)
+    return covariances / (covariances.diagonal().max(initial=0.0) or 1.0)
 
 
 def _without(left: Matrix, own: Vector, j: int) -> Matrix:

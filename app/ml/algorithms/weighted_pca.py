@@ -87,7 +87,7 @@ def fit(params: WeightedPCA, data: Data, context: Context) -> Fit[State]:
     values = np.maximum(values[::-1], 0.0)
     p = min(params.n_components, len(values))
     loadings = signed(vectors.T[::-1][:p])
-    variance = data.weights @ np.square(rows.x @ loadings.T) / data.weights.sum()
+    variance = data.weights / data.weights.sum() @ np.square(rows.x @ loadings.T)
     warnings = [f"There are only {p} directions, not {params.n_components}."] if p < params.n_components else []
     if not values[0] > 0:
         warnings.append("No pair of rows with a weight differs: the directions are arbitrary.")

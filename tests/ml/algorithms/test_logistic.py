@@ -279,3 +279,11 @@ def test_many_scores_arrive_without_a_hessian(monkeypatch):
     params = logistic.Logistic()
     values = [logistic.objective(params, fit.state, data) for fit in (rough, fitted(data))]
     assert values[0] == pytest.approx(values[1], rel=1e-8)
+
+
+def test_a_class_that_has_next_to_no_weight_has_no_errors():
+    """Its probability differs from 0 by less than a rounding of 1: no curvature is left."""
+    params, data = logistic.Logistic(l2=1e6), Data.of(Task.CLASSIFICATION, [[0.0], [1.0]], [0, 1], weights=[1e-9, 1e9])
+    fit = logistic.fit(params, data, Context.of(0))
+    assert fit.state.factor.size == 0
+    np.testing.assert_allclose(logistic.predict(params, fit.state, data.x)[:, 0], 1e-18, rtol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 
 from app.ml.algorithms import pca
 from app.ml.contract.algorithm import Context, Data, Task
-from app.ml.numerics.linear_algebra.centred_gram import centred_gram
+from app.ml.numerics.linear_algebra.covariance import covariance
 
 
 def known(n, values, seed=0, far=0.0):
@@ -49,42 +49,42 @@ def test_columns_far_from_zero_lose_only_the_digits_that_the_table_lost():
 
 @pytest.mark.parametrize("far", [0.0, 0.5, 10.0, 1e6])
 @pytest.mark.parametrize("even", [True, False])
-def test_products_about_the_means_agree_with_long_arithmetic(far, even):
+def test_covariances_agree_with_long_arithmetic(far, even):
     rng = np.random.default_rng(3)
     x = rng.normal(size=(2500, 4)) * [1, 1e-3, 1e3, 1] + far
     weights = np.ones(len(x)) if even else rng.uniform(0.1, 2, len(x))
-    gram, mean = centred_gram(x, weights)
+    matrix, mean = covariance(x, weights)
     long, share = x.astype(np.longdouble), weights.astype(np.longdouble)
     middle = share @ long / share.sum()
-    exact = (share[:, None] * (long - middle)).T @ (long - middle)
+    exact = (share[:, None] * (long - middle)).T @ (long - middle) / share.sum()
     scale = np.sqrt(np.outer(exact.diagonal(), exact.diagonal())).astype(float)
     np.testing.assert_allclose(mean, middle.astype(float), rtol=1e-13, atol=1e-13)
-    assert np.abs((gram - exact) / scale).max() < 1e-13 * max(1.0, far * 10)
-    np.testing.assert_array_equal(gram, gram.T)
+    assert np.abs((matrix - exact) / scale).max() < 1e-13 * max(1.0, far * 10)
+    np.testing.assert_array_equal(matrix, matrix.T)
 
 
 def test_a_sample_that_misleads_is_found_out():
     """The rows that show where the columns lie are all near zero, the others are not: the sums are taken again."""
     x = np.random.default_rng(1).normal(size=(2560, 2)) * 1e-3
     x[np.arange(len(x)) % 10 != 0] += 1e5
-    gram, mean = centred_gram(x, np.ones(len(x)))
+    matrix, mean = covariance(x, np.ones(len(x)))
     np.testing.assert_allclose(mean, x.mean(axis=0), rtol=1e-14)
-    np.testing.assert_allclose(gram, np.cov(x.T, ddof=0) * len(x), rtol=1e-12)
+    np.testing.assert_allclose(matrix, np.cov(x.T, ddof=0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e9 / 3])
-def test_a_constant_column_has_no_products(constant):
+def test_a_constant_column_has_no_covariance(constant):
     rng = np.random.default_rng(2)
     x = np.column_stack([rng.normal(size=3000), np.full(3000, constant)])
-    gram, mean = centred_gram(x, rng.uniform(1, 2, 3000))
-    assert not gram[1].any()
-    assert not gram[:, 1].any()
+    matrix, mean = covariance(x, rng.uniform(1, 2, 3000))
+    assert not matrix[1].any()
+    assert not matrix[:, 1].any()
     assert mean[1] == pytest.approx(constant, rel=1e-14)
 
 
 def test_one_row_that_differs_is_no_constant():
     x = np.ones((100_000, 2))
     x[77, 0] += 1e-10
-    gram, _ = centred_gram(x, np.ones(len(x)))
-    assert gram[0, 0] == pytest.approx(1e-20, rel=1e-4)
-    assert gram[1, 1] == 0
+    matrix, _ = covariance(x, np.ones(len(x)))
+    assert matrix[0, 0] == pytest.approx(1e-25, rel=1e-4)
+    assert matrix[1, 1] == 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.relations import Edges
-from app.ml.numerics.linear_algebra.centred_gram import centred_gram
+from app.ml.numerics.linear_algebra.covariance import covariance
 from app.ml.numerics.linear_algebra.solve import EPS
 
 PAIRS = 2**18
@@ -19,7 +19,7 @@ PAIRS = 2**18
 
 def of_all_pairs(x: Matrix, weights: Vector) -> Matrix:
     """(d, d) of rows x (n, d), the weight of a pair being the product of those of its rows (n,)."""
-    return np.asarray(centred_gram(x, weights).gram * weights.sum(), np.float64)
+    return np.asarray(covariance(x, weights).matrix * weights.sum() ** 2, np.float64)
 
 
 def by_inverse_distance(x: Matrix, weights: Vector) -> Matrix:

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.linear_algebra.centred_gram import centred_gram
+from app.ml.numerics.linear_algebra.covariance import covariance
 from app.ml.numerics.linear_algebra.solve import EPS, centred
 
 TRUSTED = 1e-8
@@ -34,9 +34,9 @@ def principal(x: Matrix, weights: Vector, needed: Callable[[Vector], int] = len)
     """
     n, d = x.shape
     if n >= 3 * d:
-        gram, mean = centred_gram(x, weights)
-        if np.isfinite(gram).all():
-            values, vectors = scipy.linalg.eigh(gram / weights.sum(), overwrite_a=True, check_finite=False)
+        matrix, mean = covariance(x, weights)
+        if np.isfinite(matrix).all():
+            values, vectors = scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False)
             values = np.maximum(values[::-1], 0.0)
             if values[needed(values) - 1] > TRUSTED * values[0]:
                 return Spectrum(mean, values, signed(vectors.T[::-1]))

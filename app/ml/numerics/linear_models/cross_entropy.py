@@ -69,7 +69,8 @@ class CrossEntropy:
     def start(self) -> Vector:
         """No influence of the inputs, and the observed share of each class."""
         share = self.weights @ self.targets
-        odds = np.log(share) - (np.log1p(-share) if len(share) == 1 else np.log(share).mean())
+        rest = self.weights @ (1 - self.targets)
+        odds = np.log(share) - (np.log(rest) if len(share) == 1 else np.log(share).mean())
         point = np.zeros((self.x.shape[1] + 1, len(share)))
         point[-1] = odds
         return point.ravel()
@@ -145,11 +146,14 @@ class CrossEntropy:
 
         In the coordinates of the data: coefficients, then the intercept. It is the covariance of a maximum
         likelihood estimate, and of a Gaussian near the highest point of a posterior whose prior is the penalty. Of
-        scores that only count relative to each other, what they have in common has no error.
+        scores that only count relative to each other, what they have in common has no error. Empty where the
+        probabilities are so near 0 and 1 that a direction has no curvature left.
         """
         d, s = self.x.shape[1], self.targets.shape[1]
         hessian = self.hessian(point) * weight
         scale = np.sqrt(hessian.diagonal())
+        if not scale.all():
+            return np.zeros((0, 0, 0))
         triangle = scipy.linalg.cholesky(hessian / scale / scale[:, None])
         root = scipy.linalg.solve_triangular(triangle, np.eye(len(scale))) / scale[:, None]
         factor = root.reshape(d + 1, s, -1)

@@ -1,4 +1,4 @@
-"""Products of the columns of a table about their means, in one pass over the rows and without a copy of the table.
+"""Covariances of the columns of a table, in one pass over the rows and without a copy of the table.
 
 Rows are added up in blocks that stay in cache, each by one symmetric rank-k update of half the matrix. Sums about a
 shift are moved to the means afterwards; the shift is zero where the columns are as near zero as they are wide, else the
@@ -23,21 +23,21 @@ NEAR = 4.0
 EPS = float(np.finfo(np.float64).eps)
 
 
-class CentredGram(NamedTuple):
-    gram: Matrix
-    """(d, d): Σ wᵢ(xᵢ − mean)(xᵢ − mean)ᵀ; zero for a constant column."""
+class Covariance(NamedTuple):
+    matrix: Matrix
+    """(d, d): Σ wᵢ(xᵢ − mean)(xᵢ − mean)ᵀ / Σ wᵢ; zero for a constant column."""
     mean: Vector
     """(d,) weighted."""
 
 
-def centred_gram(x: Matrix, weights: Vector) -> CentredGram:
+def covariance(x: Matrix, weights: Vector) -> Covariance:
     """x: (n, d), C-contiguous; weights: (n,) positive."""
     shift = _shift(x)
     found = _about(x, weights, shift)
-    squares = found.gram.diagonal() + weights.sum() * np.square(found.mean - shift)
-    if (squares > NEAR * found.gram.diagonal()).any():
+    variance = found.matrix.diagonal()
+    if (variance + np.square(found.mean - shift) > NEAR * variance).any():
         found = _about(x, weights, found.mean)
-    return _without_constants(x, weights, found)
+    return _without_constants(x, found)
 
 
 def _shift(x: Matrix) -> Vector:
@@ -48,9 +48,10 @@ def _shift(x: Matrix) -> Vector:
     return np.zeros_like(mean) if near.all() else mean
 
 
-def _about(x: Matrix, weights: Vector, shift: Vector) -> CentredGram:
-    """The products about the means, by sums about the shift."""
-    d, even = x.shape[1], bool((weights == 1).all())
+def _about(x: Matrix, weights: Vector, shift: Vector) -> Covariance:
+    """The covariances, by sums about the shift."""
+    d, even = x.shape[1], bool((weights == weights[0]).all())
+    share = weights / weights.sum()
     gram, total = np.zeros((d, d), order="F"), np.zeros(d)
     buffer = np.empty((min(BLOCK, len(x)), d))
     for start in range(0, len(x), BLOCK):
@@ -60,20 +61,21 @@ def _about(x: Matrix, weights: Vector, shift: Vector) -> CentredGram:
         if even:
             total += rows.sum(axis=0)
         else:
-            root = np.sqrt(weights[start : start + BLOCK])
+            root = np.sqrt(share[start : start + BLOCK])
             rows = np.multiply(rows, root[:, None], out=buffer[: len(rows)])
             total += root @ rows
         gram = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=gram, overwrite_c=True)
-    move = total / weights.sum()
-    half = gram - np.outer(total, move)
+    if even:
+        gram, total = gram / len(x), total / len(x)
+    half = gram - np.outer(total, total)
     half.flat[:: d + 1] = np.maximum(half.diagonal(), 0)
-    return CentredGram(np.triu(half) + np.triu(half, 1).T, shift + move)
+    return Covariance(np.triu(half) + np.triu(half, 1).T, shift + total)
 
 
-def _without_constants(x: Matrix, weights: Vector, found: CentredGram) -> CentredGram:
+def _without_constants(x: Matrix, found: Covariance) -> Covariance:
     """A constant column leaves rounding, a few units in the last place of its values: it is set to zero."""
     noise = 4 * EPS * np.sqrt(len(x)) * np.abs(found.mean)
-    for j in np.flatnonzero(found.gram.diagonal() <= weights.sum() * np.square(noise)):
+    for j in np.flatnonzero(found.matrix.diagonal() <= np.square(noise)):
         if np.abs(x[:, j] - found.mean[j]).max() <= noise[j]:
-            found.gram[j] = found.gram[:, j] = 0.0
+            found.matrix[j] = found.matrix[:, j] = 0.0
     return found
