@@ -34,7 +34,7 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Symmetry, Task
+from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Size, Symmetry, Task
 from app.ml.numerics.linear_algebra.solve import near_one
 
 PAIRS = 2000
@@ -160,13 +160,20 @@ def summary(params: RandomProjection, state: State) -> JSON:
     }
 
 
+def _seconds(params: RandomProjection, size: Size) -> float:
+    """The product, and QR of the directions; the distances of some pairs."""
+    wanted = params.n_components or directions(round(size.rows), params.eps, params.failure_probability)
+    p = min(wanted, size.columns)
+    return 4e-4 + 1e-10 * size.cells * p + 2e-10 * size.columns * p * p + 3e-8 * PAIRS * size.columns
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     params=RandomProjection,
     state=State,
     fit=fit,
     predict=predict,
-    seconds=lambda _, size: 1e-3 + 1e-8 * size.cells,
+    seconds=_seconds,
     inverse=inverse,
     summary=summary,
     breaks={

@@ -180,7 +180,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     faults=_faults,
-    seconds=lambda _, size: size.cells * (2e-8 + 6e-10 * size.columns),
+    seconds=lambda _, size: 1e-3 + size.cells * (2e-8 + 6e-10 * size.columns),
     outputs={
         "distance": Output(
             "Euclidean distance between the row and its reconstruction, in the prepared (scaled) columns.", lost

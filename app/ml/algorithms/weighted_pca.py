@@ -139,7 +139,7 @@ def summary(params: WeightedPCA, state: State) -> JSON:
 
 
 def _seconds(params: WeightedPCA, size: Size) -> float:
-    linear = size.cells * (1e-8 + 1e-10 * size.columns)
+    linear = 3e-4 + size.cells * (1e-8 + 1e-10 * size.columns)
     return linear + (params.pair_weights == "inverse_distance") * size.rows**2 * (6e-9 + 1.5e-10 * size.columns)
 
 

@@ -105,11 +105,12 @@ class CrossEntropy:
         """
         coef, constant = self.plain(self.unpacked(point))
         d, s = len(coef), len(constant)
+        if s == 1:
+            return np.asarray(self.each_score(point)[0] + np.diag(self.penalty), np.float64)
         pairs = np.zeros((s * (d + 1), s * (d + 1)))
-        if s > 1:
-            for rows in self.blocks():
-                x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
-                _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
+        for rows in self.blocks():
+            x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
+            _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
         crossed = pairs.reshape(s, d + 1, s, d + 1)
         blocks = np.zeros((d + 1, s, d + 1, s))
         for i, own in enumerate(self.each_score(point)):
@@ -120,26 +121,24 @@ class CrossEntropy:
         own = np.arange(d + 1)
         for i in range(s):
             blocks[own, i, own, i] += self.penalty
-        if s > 1:
-            blocks[own, :, own, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
+        blocks[own, :, own, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
         return blocks.reshape((d + 1) * s, (d + 1) * s)
 
     def each_score(self, point: Vector) -> NDArray[np.float64]:
         """(s, d + 1, d + 1): the curvature in the coefficients of one score, all others fixed, without the penalty."""
         coef, constant = self.plain(self.unpacked(point))
         d, s = coef.shape
-        products, sums, mass = [np.zeros((d, d), order="F") for _ in range(s)], np.zeros((s, d)), np.zeros(s)
+        products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
         buffer = np.empty((self._step, d))
         for rows in self.blocks():
             x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
             spread = np.sqrt(self.weights[rows, None] * p * (1 - p))
             for i in range(s):
                 scaled = np.multiply(x, spread[:, i, None], out=buffer[: len(x)])
-                products[i] = scipy.linalg.blas.dsyrk(1.0, scaled.T, beta=1.0, c=products[i], overwrite_c=True)
+                products[i] += scaled.T @ scaled
                 sums[i] += spread[:, i] @ scaled
                 mass[i] += spread[:, i] @ spread[:, i]
-        whole = [np.triu(half) + np.triu(half, 1).T for half in products]
-        return np.stack([self.about_means(*one) for one in zip(whole, sums, mass, strict=True)])
+        return np.stack([self.about_means(*one) for one in zip(products, sums, mass, strict=True)])
 
     def errors(self, point: Vector, weight: float) -> NDArray[np.float64]:
         """F (d + 1, s, m): FFᵀ is the inverse Hessian of the whole loss, of rows with this sum of weights.
