@@ -96,12 +96,12 @@ def test_edges_of_another_dataset_join_the_rows_they_name(client, done, cities, 
     pairs = [(i, j) for i in range(24) for j in range(i)]
     roads = upload(["from", "to", "km"], [[NAMES[i], NAMES[j], SQUARE[i, j]] for i, j in pairs])
     edges = {"form": "edges", "dataset": roads, "first": "from", "second": "to", "value": "km"}
-    done("train", agglomerative("roads", cities, relations=edges | {"meaning": "dissimilarity"}))
-    cut = client.post("/v1/models/roads/cut", json={"n_clusters": 4, "merges": True}).json()
+    done("train", agglomerative("joined-roads", cities, relations=edges | {"meaning": "dissimilarity"}))
+    cut = client.post("/v1/models/joined-roads/cut", json={"n_clusters": 4, "merges": True}).json()
     tree = linkage(squareform(SQUARE, checks=False), "average")
     np.testing.assert_array_equal(together(cut["labels"]), together(fcluster(tree, 4, "maxclust")))
     np.testing.assert_allclose([merge["height"] for merge in cut["merges"]], tree[:, 2], rtol=1e-9)
-    receipt = client.get("/v1/models/roads/versions/1").json()["receipt"]
+    receipt = client.get("/v1/models/joined-roads/versions/1").json()["receipt"]
     assert receipt["relations_digest"] == client.get(f"/v1/datasets/{roads}").json()["digest"]
 
 

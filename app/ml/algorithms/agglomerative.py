@@ -217,6 +217,7 @@ ALGORITHM = Algorithm(
     seconds=_seconds,
     rowwise=True,
     relations={form: {Meaning.DISSIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
+    edges_alone=True,
     summary=summary,
     joined=joined,
     queries={"cut": tree},

@@ -203,6 +203,8 @@ class Algorithm(Generic[P, S]):
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     relations: Mapping[Form, Collection[Meaning]] = field(default_factory=dict)
     """Forms and meanings of relations between rows that it can learn from, as `Data.relations`."""
+    edges_alone: bool = False
+    """True if edges are enough, without columns."""
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Learners inside a learner, each with its task. It then accepts what all of them accept, besides its own."""
     reads: bool = False

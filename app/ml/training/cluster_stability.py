@@ -3,11 +3,15 @@
 Reference: Lange et al. (2004), Neural Comput. 16:1299.
 """
 
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 
 from app.errors import ValiantError
 from app.ml.contract.algorithm import Labels, Vector
-from app.ml.evaluation.splits import kfold
+from app.ml.evaluation.splits import Split, kfold
 from app.ml.statistics.intervals import clopper_pearson
 from app.ml.statistics.metric_value import Metric, fold_mean, metric
 from app.ml.training.cluster_criteria import stability
@@ -23,6 +27,10 @@ NOTE = (
 )
 
 
+class _Agreement(NamedTuple):
+    value: float
+
+
 def stability_under_halving(training_set: TrainingSet, rows: Labels, seed: int) -> Metric | None:
     """Stability of a clustering of these rows; None of other tasks, and of items, which no other fit can predict.
 
@@ -33,16 +41,18 @@ def stability_under_halving(training_set: TrainingSet, rows: Labels, seed: int) 
         return None
     rng = np.random.Generator(np.random.PCG64([seed, STREAM]))
     chosen = np.sort(rng.choice(rows, min(rows.size, HALVED_ROWS), replace=False))
+    groups = training_set.groups_among(chosen)
+    halvings = [kfold(chosen.size, 2, rng, groups=groups) for _ in range(HALVINGS)]
+    tasks = [partial(_agreement, training_set, chosen, halves, seed) for halves in halvings]
     try:
-        values = np.array([_agreement(training_set, chosen, rng, seed) for _ in range(HALVINGS)])
+        values = np.array([made.value for made in training_set.each(_Agreement, tasks)])
     except ValiantError as error:
         return _measured(np.full(HALVINGS, np.nan), f"Half of the rows cannot be fitted: {error.detail}")
     return _measured(values, NOTE)
 
 
-def _agreement(training_set: TrainingSet, rows: Labels, rng: np.random.Generator, seed: int) -> float:
-    halves = kfold(rows.size, 2, rng, groups=training_set.groups_among(rows))
-    return float(stability(training_set, rows, halves, seed)[0]) if halves else np.nan
+def _agreement(training_set: TrainingSet, rows: Labels, halves: Sequence[Split], seed: int) -> _Agreement:
+    return _Agreement(float(stability(training_set, rows, halves, seed)[0]) if halves else np.nan)
 
 
 def _measured(values: Vector, note: str) -> Metric:

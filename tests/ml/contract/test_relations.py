@@ -109,6 +109,10 @@ def test_edges_alone_are_learned_from_and_items_predicted(case, meaning):
     table = table.sort_by("name")
     beside = decode(train(request, table, data_digest="sha256:0").blob).predict(table).predictions
     alone = request.spec.model_copy(update={"validation": Validation(), "preprocessing": Preprocessing()})
+    if not case.algorithm.edges_alone:
+        with pytest.raises(InvalidRequest, match="learns from columns as well"):
+            read_edge_rows(alone, request.related, request.related.read(), math.inf)
+        return
     edges, by_item = read_edge_rows(alone, request.related, request.related.read(), math.inf), table.select(["name"])
     made = train(edges.planned, edges.table, data_digest="sha256:0")
     assert decode(made.blob).predict(by_item).predictions == beside

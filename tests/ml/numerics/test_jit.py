@@ -84,7 +84,7 @@ def test_code_on_disk_is_found_by_other_processes():
 
 def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
     """The second waits for the lock that the first holds, and writes nothing."""
-    code = "from app.ml.numerics.clustering.compiled.seeding import take; stats = take.compiled.stats"
+    code = "from app.ml.numerics.clustering.compiled.seeding import remaining; stats = remaining.compiled.stats"
     run = [sys.executable, "-c", f"{code}; print(sum(stats.cache_misses.values()))"]
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     both = [subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
