@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from app.errors import Fault, InvalidRequest
 from app.ml import nested
+from app.ml.contract.algorithm import Form
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation
 from app.ml.preparation.arrow_columns import distinct
@@ -74,7 +75,8 @@ def _plan(spec: TrainSpec, related: RelatedTable, items: int, memory_bytes: floa
 
 def _faults(spec: TrainSpec) -> Iterator[Fault]:
     """Fields that are about columns of rows, of which there are none."""
-    if not nested.entry_of(spec.algorithm).algorithm.edges_alone:
+    algorithm = nested.entry_of(spec.algorithm).algorithm
+    if Form.EDGES in algorithm.relations and not algorithm.edges_alone:
         detail = f"{spec.algorithm.name} learns from columns as well: give a dataset of rows beside the edges."
         yield Fault("/dataset", detail, "missing")
     given, split = dict(spec), dict(spec.validation)
