@@ -47,6 +47,7 @@ ONLINE = {
 PREDICT = {"model": "species", "dataset": "iris", "keep": ["petal_length_cm"]}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
+COMPARE = {"dataset": "iris", "versions": [{"model": "species"}, {"model": "neighbours"}]}
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
 DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
@@ -167,6 +168,7 @@ def jobs(walk):
     walk.job(("train_model", "training"), "train", MAP, "train-map")
     walk.job(("search_models", "search"), "search", SEARCH, "compare")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
+    walk.job(("compare_models", "comparison"), "compare", COMPARE, "side-by-side")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
     walk.job(("calibrate_model", "calibration"), "calibrate", CALIBRATE, "calibrated")
     walk.job(("update_model", "update"), "update", UPDATE, "one-more-batch")
