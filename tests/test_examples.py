@@ -166,7 +166,7 @@ def jobs(walk):
     walk.job(("train_model", "training"), "train", CELLS, "train-cells")
     walk.job(("train_model", "training"), "train", CLOUD, "train-cloud")
     walk.job(("train_model", "training"), "train", MAP, "train-map")
-    walk.job(("search_models", "search"), "search", SEARCH, "compare")
+    walk.job(("search_models", "search"), "search", SEARCH, "candidates")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
     walk.job(("compare_models", "comparison"), "compare", COMPARE, "side-by-side")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
@@ -175,8 +175,8 @@ def jobs(walk):
     walk.job(("predict_dataset", "dataset_prediction"), "predict", PREDICT, "score")
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
     walk("get_job", "GET", "/v1/jobs/again")
-    walk("list_jobs", "GET", "/v1/jobs?limit=1&name=compare")
-    walk("cancel_job", "POST", "/v1/jobs/compare/cancel", expected=202)
+    walk("list_jobs", "GET", "/v1/jobs?limit=1&name=candidates")
+    walk("cancel_job", "POST", "/v1/jobs/candidates/cancel", expected=202)
 
 
 def models(walk):
