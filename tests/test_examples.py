@@ -47,6 +47,7 @@ ONLINE = {
 PREDICT = {"model": "species", "dataset": "iris", "keep": ["petal_length_cm"]}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
+COMPARE = {"dataset": "iris", "versions": [{"model": "species"}, {"model": "neighbours"}]}
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
 DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
@@ -165,16 +166,17 @@ def jobs(walk):
     walk.job(("train_model", "training"), "train", CELLS, "train-cells")
     walk.job(("train_model", "training"), "train", CLOUD, "train-cloud")
     walk.job(("train_model", "training"), "train", MAP, "train-map")
-    walk.job(("search_models", "search"), "search", SEARCH, "compare")
+    walk.job(("search_models", "search"), "search", SEARCH, "candidates")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
+    walk.job(("compare_models", "comparison"), "compare", COMPARE, "side-by-side")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
     walk.job(("calibrate_model", "calibration"), "calibrate", CALIBRATE, "calibrated")
     walk.job(("update_model", "update"), "update", UPDATE, "one-more-batch")
     walk.job(("predict_dataset", "dataset_prediction"), "predict", PREDICT, "score")
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
     walk("get_job", "GET", "/v1/jobs/again")
-    walk("list_jobs", "GET", "/v1/jobs?limit=1&name=compare")
-    walk("cancel_job", "POST", "/v1/jobs/compare/cancel", expected=202)
+    walk("list_jobs", "GET", "/v1/jobs?limit=1&name=candidates")
+    walk("cancel_job", "POST", "/v1/jobs/candidates/cancel", expected=202)
 
 
 def models(walk):

@@ -1,5 +1,9 @@
-"""Agreement of clusters with classes that no fit has seen: pairs of rows, shared information and purity."""
+"""Agreement of clusters with classes that no fit has seen, or with other clusters: pairs of rows, shared information.
 
+Reference: Meilă (2007), J. Multivar. Anal. 98:873, for the variation of information.
+"""
+
+from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,6 +22,8 @@ NOTES = {
     "chance: more clusters raise it.",
     "adjusted_mutual_information": "Mutual information less what chance gives, over the mean of the two entropies less "
     "the same: 1 for equal groups, 0 on average for labels without relation.",
+    "variation_of_information": "Information in nats that one of the groupings lacks about the other, both ways: 0 for "
+    "equal groups, at most the logarithm of the number of rows. It is a distance, and is not corrected for chance.",
     "purity": "Share of rows of the most frequent class of their cluster. More clusters raise it, up to 1 for clusters "
     "of one row each; the interval takes the class of each cluster as given.",
 }
@@ -57,25 +63,54 @@ def agreement(labels: Labels, classes: Labels, draws: Resamples) -> list[Metric]
         return []
     sizes, n = _Sizes.of(labels[kept], classes[kept]), int(kept.sum())
     rows = Rows(draws._replace(group=draws.group[kept]))
-    pairs = [rows.pairs(one - 1) for one in (sizes.cell, sizes.label, sizes.kind, np.full(n, float(n)))]
-    found = {"adjusted_rand": beyond_chance(*pairs)} | _information(sizes, rows)
-    metrics = [bootstrapped(name, values[0], values[1:], n) for name, values in found.items()]
-    return [_noted(one) for one in (*metrics, proportion("purity", sizes.pure, n))]
+    found = {"adjusted_rand": _rand(sizes, rows)} | _information(sizes, rows)
+    return [*_bootstrapped(found, n), _noted(proportion("purity", sizes.pure, n))]
+
+
+def between(one: Labels, other: Labels, draws: Resamples) -> list[Metric]:
+    """Agreement of two clusterings of the same rows, neither of which is the truth: the same both ways around.
+
+    one, other: (n,) labels, whatever they are called.
+    """
+    sizes, rows = _Sizes.of(one, other), Rows(draws)
+    found = {
+        "adjusted_rand": _rand(sizes, rows),
+        "normalized_mutual_information": _share(*_entropies(sizes, rows)),
+        "variation_of_information": _with_draws(np.log(sizes.label * sizes.kind / sizes.cell**2), rows),
+    }
+    return _bootstrapped(found, one.size)
+
+
+def _bootstrapped(found: Mapping[str, Vector], n: int) -> list[Metric]:
+    return [_noted(bootstrapped(name, values[0], values[1:], n)) for name, values in found.items()]
+
+
+def _rand(sizes: _Sizes, rows: Rows) -> Vector:
+    n = sizes.cell.size
+    return beyond_chance(*(rows.pairs(one - 1) for one in (sizes.cell, sizes.label, sizes.kind, np.full(n, float(n)))))
 
 
 def _information(sizes: _Sizes, rows: Rows) -> dict[str, Vector]:
     """(1 + draws,) each. The information of a draw is linear in how often each row counts: that of its own cells would
     be too large, as rows that are drawn twice agree with themselves.
     """
-    shared, most = (
-        np.concatenate([[values.mean()], rows.means(values)])
-        for values in mutual_information.pointwise(sizes.cell, sizes.label, sizes.kind)
-    )
+    shared, most = _entropies(sizes, rows)
     chance = mutual_information.expected(sizes.labels, sizes.kinds)
     return {
         "normalized_mutual_information": _share(shared, most),
         "adjusted_mutual_information": _share(shared - chance, most - chance),
     }
+
+
+def _entropies(sizes: _Sizes, rows: Rows) -> tuple[Vector, Vector]:
+    """(1 + draws,) each: the mutual information, and the mean of the two entropies."""
+    shared, most = mutual_information.pointwise(sizes.cell, sizes.label, sizes.kind)
+    return _with_draws(shared, rows), _with_draws(most, rows)
+
+
+def _with_draws(values: Vector, rows: Rows) -> Vector:
+    """(1 + draws,) their mean over all rows, then over each draw."""
+    return np.concatenate([[values.mean()], rows.means(values)])
 
 
 def _share(part: Vector, whole: Vector) -> Vector:

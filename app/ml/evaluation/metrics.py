@@ -103,13 +103,16 @@ def losses(
 ) -> list[Metric]:
     """Log loss and Brier score of probabilities (n, k)."""
     n, k = probabilities.shape
-    of_truth = probabilities[np.arange(n), truth]
-    loss = -np.log(np.maximum(of_truth, np.finfo(np.float64).eps))
-    squares = (probabilities**2).sum(axis=1) - 2 * of_truth + 1
+    squares = (probabilities**2).sum(axis=1) - 2 * probabilities[np.arange(n), truth] + 1
     return [
-        mean("log_loss", loss, draws, weights, confidence),
+        mean("log_loss", log_losses(truth, probabilities), draws, weights, confidence),
         mean("brier", squares / 2 if k == 2 else squares, draws, weights, confidence),
     ]
+
+
+def log_losses(truth: Labels, probabilities: Matrix) -> Vector:
+    """(n,) the negative logarithm of the probability of the true class of each row; that of epsilon where it is 0."""
+    return -np.log(np.maximum(probabilities[np.arange(truth.size), truth], np.finfo(np.float64).eps))
 
 
 def _of_degrees(n: int) -> list[Metric]:

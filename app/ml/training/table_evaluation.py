@@ -1,10 +1,11 @@
 """Evaluation of a stored model on a table."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from app.errors import Fault
 from app.ml.contract.algorithm import JSON, Data, FittedLearner, Labels, Matrix, Task, Vector
@@ -13,7 +14,7 @@ from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import ClassOptions, Evaluation, evaluate, of_classes, of_numbers
 from app.ml.evaluation.group_splits import read_groups
-from app.ml.evaluation.metrics import Truths
+from app.ml.evaluation.metrics import Truths, log_losses
 from app.ml.evaluation.predictions import predictions
 from app.ml.evaluation.rejection import decided_by
 from app.ml.evaluation.report import IntervalReport
@@ -43,9 +44,11 @@ class EvaluatedModel(NamedTuple):
     """(n,) row numbers of the table."""
     unknown_labels: dict[str, int]
     """Rows by true class, of classes that the model does not know: mistakes, all of them."""
-    predicted: Vector = np.zeros(0)
-    """(n,) of a regression."""
+    predicted: NDArray[Any] = np.zeros(0)
+    """(n,) of a regression or a clustering."""
     intervals: IntervalReport | None = None
+    row_values: Mapping[str, Vector] = {}
+    """(n,) each, by metric: the absolute errors behind `rmse`, the losses behind `log_loss`, the hits of `accuracy`."""
 
 
 def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
@@ -142,20 +145,23 @@ def evaluate_table(
         predicted = predictions(learned, data, data)
         if reference is not None:
             predicted = predicted._replace(reference=reference[target.rows])
-        return EvaluatedModel(evaluate(data, predicted, (), rng), target.rows, {})
+        return EvaluatedModel(evaluate(data, predicted, (), rng), target.rows, {}, predicted.values)
     values, probabilities, accepted, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
     rows = Rows(Resamples.of(target.rows.size, rng))
     means = PLAIN if model.calibrators else meaning(model.algorithm, model.params, model.task)
     if model.task.of_numbers:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)
-        return EvaluatedModel(of_numbers(target.y, values, rows, means), target.rows, {}, values, intervals)
+        found, errors = of_numbers(target.y, values, rows, means), {"rmse": np.abs(target.y - values)}
+        return EvaluatedModel(found, target.rows, {}, values, intervals, errors)
     truth, classes, unknown = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if options.threshold is None else decided_by(probabilities, options.threshold)
     options = options._replace(numbers=target.rows)
     result = of_classes(truth, assigned, padded, rows, classes=classes, options=options, accepted=accepted, means=means)
-    return EvaluatedModel(result, target.rows, unknown)
+    by_row = {} if means.degrees else {"log_loss": log_losses(truth, padded)}
+    by_row["accuracy"] = (assigned == truth).astype(np.float64)
+    return EvaluatedModel(result, target.rows, unknown, row_values=by_row)
 
 
 def warnings(evaluated: EvaluatedModel, *, seen: bool) -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import entropy
 from sklearn import metrics as peers
 
-from app.ml.evaluation.cluster_agreement import agreement
+from app.ml.evaluation.cluster_agreement import agreement, between
 from app.ml.statistics.intervals import Resamples
 
 DEGENERATE = {
@@ -83,3 +84,46 @@ def test_what_has_no_meaning_is_undefined(case):
     assert found["adjusted_rand"].value is None
     assert found["purity"].value == 1.0
     assert found["adjusted_mutual_information"].value is None
+
+
+def apart(one, other, seed=0):
+    draws = Resamples.of(len(one), np.random.default_rng(seed))
+    return {found.name: found for found in between(np.asarray(one), np.asarray(other), draws)}
+
+
+@pytest.mark.parametrize(("n", "k", "c"), [(40, 3, 3), (90, 30, 2), (2000, 7, 5)])
+def test_two_clusterings_agree_as_scikit_learn_has_it_both_ways_around(n, k, c):
+    one, other = drawn(np.random.default_rng(n), n, k, c)
+    found, back = apart(one, other), apart(other, one)
+    sizes = (np.bincount(labels) for labels in (one, other, one * c + other))
+    first, second, both = map(entropy, sizes)
+    assert {name: metric.value for name, metric in found.items()} == {
+        "adjusted_rand": pytest.approx(peers.adjusted_rand_score(one, other), abs=1e-12),
+        "normalized_mutual_information": pytest.approx(peers.normalized_mutual_info_score(one, other), abs=1e-12),
+        "variation_of_information": pytest.approx(2 * both - first - second, abs=1e-12),
+    }
+    for name, metric in found.items():
+        assert metric.lower <= metric.value <= metric.upper
+        assert back[name].value == pytest.approx(metric.value)
+
+
+def test_a_clustering_beside_itself_agrees_wholly():
+    labels = np.random.default_rng(5).integers(0, 6, 200)
+    found = apart(labels, 9 - labels)
+    assert found["adjusted_rand"].value == 1.0
+    assert found["normalized_mutual_information"].value == pytest.approx(1.0)
+    assert found["variation_of_information"].value == 0.0
+
+
+def test_the_variation_of_information_is_a_distance_of_known_size():
+    """One cluster beside n of one row each is log n apart, and so is no pair of groupings of more; Meila (2007)."""
+    rng = np.random.default_rng(6)
+    assert apart([0] * 12, range(12))["variation_of_information"].value == pytest.approx(np.log(12))
+    for seed in range(10):
+        one, two, three = rng.integers(0, 4, (3, 30))
+        distances = [
+            apart(*pair, seed)["variation_of_information"].value for pair in ((one, two), (two, three), (one, three))
+        ]
+        assert 0 <= max(distances) <= min(np.log(30), sum(sorted(distances)[:2]) + 1e-12)
+    assert apart([0] * 5, [0] * 5)["variation_of_information"].value == 0.0
+    assert apart([0] * 5, [0] * 5)["adjusted_rand"].value is None

@@ -1,0 +1,96 @@
+"""A job of the kind `compare` over HTTP: regressions by paired differences, clusterings by agreement, and refusals."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+WIDTHS = [["a"], ["b"]]
+
+
+@pytest.fixture(scope="module")
+def dataset(client):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 120)) + rng.integers(0, 2, 120) * 6
+    lines = [f"{x},{y},{2 * x + 0.3 * y}" for x, y in zip(a.round(3), b.round(3), strict=True)]
+    return client.post("/v1/datasets", content="\n".join(["a,b,y", *lines])).json()["id"]
+
+
+@pytest.fixture(scope="module")
+def trained(done, dataset):
+    for features in WIDTHS:
+        body = {"model": "slopes", "dataset": dataset, "target": "y", "features": features}
+        done("train", body | {"algorithm": {"name": "linear"}})
+    for k in (2, 3):
+        body = {"model": "groups", "dataset": dataset, "features": ["a", "b"]}
+        done("train", body | {"algorithm": {"name": "kmeans", "n_clusters": k}})
+
+
+def value(own, name):
+    return next(one["value"] for one in own["metrics"] if one["name"] == name)
+
+
+def both(model):
+    return [{"model": model, "version": version} for version in (1, 2)]
+
+
+def test_versions_of_one_training_table_are_compared_on_the_rows_held_out(done, dataset, trained):
+    job = done("compare", {"dataset": dataset, "versions": both("slopes")})
+    result = job["result"]
+    assert (result["kind"], result["metric"], result["target"], result["rows"]) == ("compare", "rmse", "y", 24)
+    assert [one["version"] for one in result["versions"]] == [1, 2]
+    assert result["reuse"]["uses"] == 3  # two trainings, and this comparison
+    (pair,) = result["pairs"]
+    errors = [value(own, "rmse") for own in result["versions"]]
+    assert pair["difference"]["value"] == pytest.approx(errors[0] - errors[1])
+    assert pair["difference"]["lower"] < pair["difference"]["upper"] < 0
+    assert pair["better"] == 0
+
+
+def test_clusterings_are_compared_without_a_truth(client, done, dataset, trained):
+    result = done("compare", {"dataset": dataset, "versions": both("groups")})["result"]
+    data = client.get(f"/v1/datasets/{dataset}/rows?limit=120").json()["data"]
+    rows = {"columns": ["a", "b"], "data": [row[:2] for row in data]}
+    labels = [
+        client.post(f"/v1/models/groups/predict?version={version}", json=rows).json()["predictions"]
+        for version in (1, 2)
+    ]
+    found = {one["name"]: one["value"] for one in result["pairs"][0]["agreement"]}
+    assert found["adjusted_rand"] == pytest.approx(metrics.adjusted_rand_score(*labels))
+    assert found["normalized_mutual_information"] == pytest.approx(metrics.normalized_mutual_info_score(*labels))
+    assert found["variation_of_information"] > 0
+    assert "no ground truth" in result["evidence"]
+    two, three = (value(own, "silhouette") for own in result["versions"])
+    assert two > three
+
+
+def test_a_version_may_stand_beside_itself(done, dataset, trained):
+    (pair,) = done("compare", {"dataset": dataset, "versions": both("groups")[:1] * 2})["result"]["pairs"]
+    assert [one["value"] for one in pair["agreement"]] == [1, pytest.approx(1), 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        ({"versions": [{"model": "slopes"}, {"model": "groups"}]}, ["/versions/1/model"]),
+        ({"versions": [{"model": "slopes"}]}, ["/versions"]),
+        ({"versions": [{"model": "slopes"}] * 21}, ["/versions"]),
+        ({"versions": [{"model": "groups"}] * 2, "target": "y"}, ["/target"]),
+        ({"target": "z", "rows": "some"}, ["/target", "/rows"]),
+        ({"target": "z"}, ["/target"]),
+        (
+            {"versions": [{"model": "slopes", "version": 1, "alias": "b"}] * 2},
+            ["/versions/0/alias", "/versions/1/alias"],
+        ),
+    ],
+)
+def test_a_fault_has_its_pointer(client, dataset, trained, changes, pointers):
+    body = {"dataset": dataset, "versions": both("slopes")} | changes
+    response = client.post("/v1/jobs/compare:validate", json=body)
+    assert response.status_code == 422, response.text
+    assert [fault["pointer"] for fault in response.json()["errors"]] == pointers
+
+
+def test_models_and_datasets_that_do_not_exist_are_not_found(client, dataset, trained):
+    for changes in ({"versions": [{"model": "slopes"}, {"model": "nothing"}]}, {"dataset": "nothing"}):
+        response = client.post("/v1/jobs/compare", json={"dataset": dataset, "versions": both("slopes")} | changes)
+        assert response.status_code in {404, 422}, response.text
