@@ -115,8 +115,8 @@ def _styles(palette: Palette) -> dict[str, JSON]:
         "sum": {"color": palette.muted, "strokeWidth": 1.6},
         "faint": {"color": palette.muted, "strokeWidth": 1, "strokeOpacity": 0.55},
         "note": {"color": palette.muted, "fontSize": 10},
-        "disc": {"opacity": 1, "stroke": palette.background, "strokeWidth": 1},
-        "tile": {"filled": True, "opacity": 1, "stroke": palette.grid},
+        "disc": {"opacity": 1, "aria": False, "stroke": palette.background},
+        "tile": {"filled": True, "opacity": 1, "aria": False, "stroke": palette.grid},
         "on_weak": {"color": palette.ink, "fontSize": 11},
         "on_strong": {"color": palette.on_strong, "fontSize": 11},
     }

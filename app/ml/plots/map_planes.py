@@ -24,7 +24,7 @@ from app.ml.models.decoding import MOST_VALUES
 from app.ml.plot import Drawing, Plot, PlotSubject
 from app.ml.queries.planes import QUERY, Planes, PlanesRequest, planes
 
-MOST_PLANES, MOST_TILES = 9, 20_000
+MOST_PLANES, MOST_TILES = 9, 12_000
 """Planes of a picture, and cells of all of them: of large maps fewer planes are drawn."""
 PANEL = 190
 """Longest side of a plane in pixels."""
@@ -36,7 +36,7 @@ LABELS = 90
 MILLISECONDS = 1000.0
 """Milliseconds of a second: dates of charts are counted in them."""
 DAYS = 3 * 86_400 * MILLISECONDS
-"""Range of dates from which days without hours tell them apart."""
+"""Range of dates from which labels have no hours."""
 OTHER = "other categories"
 
 
@@ -49,7 +49,7 @@ class _Values(NamedTuple):
     values: list[Any]
     """(m,) numbers, milliseconds since 1970 for dates, or categories; None: no value."""
     spread: float
-    """How much the plane varies, from 0 to 1."""
+    """Variation over the cells, from 0 to 1."""
 
 
 def draw(of: PlotSubject) -> Drawing:
@@ -66,7 +66,9 @@ def draw(of: PlotSubject) -> Drawing:
 
 def _subtitle(of: PlotSubject, found: Planes, drawn: int) -> tuple[str, str]:
     every = len(of.subject.model.inputs)
-    columns = counted(drawn, every, "column") if drawn == every else f"the {drawn} of {every} columns that vary most"
+    columns = (
+        counted(drawn, every, "column") if drawn == every else f"{drawn} of {every} columns, with the largest variation"
+    )
     cells = f"{found.grid_height} × {found.grid_width} cells in a {found.topology} grid"
     return f"{cells}; {columns}", "Colour: value in the prototype of the cell, in the units of the table"
 
@@ -99,7 +101,7 @@ def _value(column: InputColumn, value: Any) -> Any:
 
 
 def _spread(column: InputColumn, values: Sequence[Any]) -> float:
-    """Of numbers two standard deviations over the training range; of categories the cells of all but the commonest."""
+    """Twice the standard deviation of numbers over the training range; the share of cells of all categories but one."""
     known = [value for value in values if value is not None]
     if isinstance(known[0], str):
         return 1 - Counter(known).most_common(1)[0][1] / len(known)

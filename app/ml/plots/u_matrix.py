@@ -21,8 +21,10 @@ ROOM = 480
 """Longest side of the map in pixels."""
 DISC, SMALL_DISC = 0.62, 0.4
 """Diameter of the disc of most rows, as a share of the distance of two cells; the same above a name."""
-WRITTEN = 30.0
-"""Pixels between two cells from which names are written in them."""
+OUTLINE = 0.03
+"""Width of the line around a disc, as a share of the distance of two cells; at most one pixel."""
+COUNTED, WRITTEN = 8.0, 30.0
+"""Pixels between two cells from which they have discs, and from which names are written in them."""
 STRONG = 0.75
 """Share of the largest distance from which a cell is strong in colour, and its text in the other shade."""
 DISTANCE = "mean distance to adjacent cells"
@@ -45,7 +47,8 @@ def _seen(found: Planes) -> list[Specification]:
 def _subtitle(found: Planes, tiles: Tiles) -> tuple[str, str]:
     cells = f"{sum(found.hits)} training rows in {found.grid_height} × {found.grid_width} cells"
     name = "; name: their most frequent class" if _written(found, tiles) else ""
-    shown = f"Area of a disc: training rows of the cell, at most {max(found.hits)}{name}"
+    rows = f"Area of a disc: training rows of the cell, at most {max(found.hits)}{name}"
+    shown = rows if tiles.side >= COUNTED else f"At most {max(found.hits)} training rows in a cell"
     return f"{cells}; topographic error {found.topographic_error:.3g}", shown
 
 
@@ -72,11 +75,13 @@ def _shades() -> Specification:
 def _marks(found: Planes, tiles: Tiles) -> list[Specification]:
     """Discs of the rows, coloured by name where there are few names, and texts of many names."""
     names = _names(found)
+    if tiles.side < COUNTED:
+        return []
     if not _written(found, tiles):
         coloured = 0 < len(names) <= CATEGORIES
         shade = {"color": colour("name", names, "most frequent class")} if coloured else {}
-        return [_discs(found, DISC * tiles.side, **shade)]
-    small = _discs(found, SMALL_DISC * tiles.side, yOffset={"value": -0.15 * tiles.side})
+        return [_discs(found, tiles, DISC, **shade)]
+    small = _discs(found, tiles, SMALL_DISC, yOffset={"value": -0.15 * tiles.side})
     limit = STRONG * max((value for value in found.u_matrix if value is not None), default=0.0)
     styles = {"on_weak": f"datum.value <= {limit}", "on_strong": f"datum.value > {limit}"}
     return [small, *(_texts(tiles, *one) for one in styles.items())]
@@ -87,13 +92,15 @@ def _names(found: Planes) -> list[str]:
     return sorted({printable(name) for name in found.names or [] if name is not None})
 
 
-def _discs(found: Planes, largest: float, **encoding: JSON) -> Specification:
-    """largest: diameter of the disc of most rows in pixels."""
-    scale = {"domain": [0, max(found.hits)], "range": [0, largest**2]}
+def _discs(found: Planes, tiles: Tiles, largest: float, **encoding: JSON) -> Specification:
+    """largest: diameter of the disc of most rows, where adjacent cells are 1 apart."""
+    scale = {"domain": [0, max(found.hits)], "range": [0, (largest * tiles.side) ** 2]}
     size = {"field": "count", "type": "quantitative", "scale": scale, "legend": None}
     return {
         "transform": [{"filter": "datum.count > 0"}],
-        **layer({"type": "point", "style": "disc"}, size=size, **encoding),
+        **layer(
+            {"type": "point", "style": "disc", "strokeWidth": min(1.0, OUTLINE * tiles.side)}, size=size, **encoding
+        ),
     }
 
 

@@ -38,7 +38,7 @@ def test_of_many_columns_the_nine_that_vary_most_are_drawn_in_the_order_of_the_t
     spread = {one.column: np.std(one.values) / np.ptp(tables()["patients"][one.column]) for one in found.planes}
     most = sorted(spread, key=spread.get)[-9:]
     assert list(panels(of)) == [name for name in tables()["patients"] if name in most]
-    assert "the 9 of 11 columns that vary most" in drawing(of, "map_planes").subtitle[0]
+    assert "9 of 11 columns, with the largest variation" in drawing(of, "map_planes").subtitle[0]
 
 
 def test_a_plane_of_categories_has_the_most_probable_ones():
