@@ -80,7 +80,7 @@ def test_names_beyond_the_colours_are_written_in_the_cells():
     assert len({row["name"] for row in view["data"]["values"] if "name" in row}) > 7
 
 
-def test_a_map_of_projected_rows_has_a_u_matrix_and_no_planes():
+def test_maps_have_planes_and_projections_have_none():
     entries = plot_entries()
     plain = drawn_from("flowers", "som", "species", grid_height=3, grid_width=4)
     other = drawn_from("flowers", "pca")
