@@ -27,6 +27,8 @@ class Palette(NamedTuple):
     categories: Sequence[str]
     ramp: Sequence[str]
     """From nothing to most."""
+    greys: Sequence[str]
+    """The same under coloured marks."""
     diverging: Sequence[str]
     """From most negative over zero to most positive."""
     on_strong: str
@@ -41,6 +43,7 @@ PALETTES: dict[Theme, Palette] = {
         grid="#e5e7eb",
         categories=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"),
         ramp=("#f3f6fa", "#9ecae1", "#0072b2"),
+        greys=("#f4f5f7", "#b4bac3", "#4b5563"),
         diverging=("#d55e00", "#f5c7a5", "#f7f7f7", "#a6cee3", "#0072b2"),
         on_strong="#ffffff",
     ),
@@ -51,6 +54,7 @@ PALETTES: dict[Theme, Palette] = {
         grid="#2b3138",
         categories=("#56b4e9", "#f08a3c", "#2cc295", "#e09bc4", "#f0d442", "#8fa8ff", "#b0b0b0"),
         ramp=("#20262d", "#2f6c93", "#7cc8f5"),
+        greys=("#20262d", "#4d5660", "#aeb6c0"),
         diverging=("#f08a3c", "#7a4a26", "#262b31", "#2f6280", "#56b4e9"),
         on_strong="#10151a",
     ),
@@ -74,7 +78,7 @@ def config(theme: Theme) -> dict[str, JSON]:
         },
         "header": {"labelColor": palette.ink, "titleColor": palette.ink, "labelFontSize": 11, "labelLimit": 180},
         "range": {
-            "category": list(palette.categories), "ramp": list(palette.ramp), "heatmap": list(palette.ramp),
+            "category": list(palette.categories), "ramp": list(palette.ramp), "heatmap": list(palette.greys),
             "diverging": list(palette.diverging),
         },
         "mark": {"color": first},
@@ -111,6 +115,8 @@ def _styles(palette: Palette) -> dict[str, JSON]:
         "sum": {"color": palette.muted, "strokeWidth": 1.6},
         "faint": {"color": palette.muted, "strokeWidth": 1, "strokeOpacity": 0.55},
         "note": {"color": palette.muted, "fontSize": 10},
+        "disc": {"opacity": 1, "aria": False, "stroke": palette.background},
+        "tile": {"filled": True, "opacity": 1, "aria": False, "stroke": palette.grid},
         "on_weak": {"color": palette.ink, "fontSize": 11},
         "on_strong": {"color": palette.on_strong, "fontSize": 11},
     }

@@ -10,6 +10,8 @@ KINDS = {
     "forest": ("iris", {"target": "species", "algorithm": {"name": "random_forest", "n_estimators": 5}}),
     "path": ("diabetes", {"target": "progression", "algorithm": {"name": "lasso"}}),
     "tree": ("iris", {"algorithm": {"name": "agglomerative"}, "features": ["sepal_length_cm", "petal_width_cm"]}),
+    "cells": ("iris", {"target": "species", "algorithm": {"name": "som", "grid_height": 3, "grid_width": 4}}),
+    "mixture": ("iris", {"algorithm": {"name": "gmm"}, "features": ["sepal_length_cm", "petal_width_cm"]}),
     "map": ("iris", {"algorithm": {"name": "pca"}, "features": ["sepal_length_cm", "petal_width_cm"]}),
 }
 """A training for each task: its table and its request."""
@@ -23,6 +25,8 @@ OFFERED = {
         "residuals_predicted",
     },
     "tree": {"cluster_sizes", "dendrogram_diagram"},
+    "cells": {"cluster_prototypes", "cluster_sizes", "map_planes", "training_curve", "u_matrix"},
+    "mixture": {"cluster_prototypes", "component_ellipses", "training_curve"},
     "map": {"component_loadings", "explained_variance"},
 }
 SVG, PNG = "image/svg+xml", "image/png"

@@ -59,6 +59,7 @@ def tables():
         "two": flowers | {"late": np.where(iris.target == 2, "yes", "no")},
         "patients": patients | {"progression": diabetes.target},
         "gaps": {"x": np.where(np.arange(60) % 5, np.sin(np.arange(60)), np.nan), "y": np.sin(np.arange(60)) + codes},
+        "letters": {"x": np.arange(54.0), "letter": np.repeat([*"abcdefghi"], 6)},
         "hostile": hostile | {"y": codes + np.sin(np.arange(60)), "<&>": np.where(codes, "<b>", "]]>")},
     }
 
@@ -95,10 +96,14 @@ ALL = [
     ("flowers", "kmeans", None, "length,width,petal length", {"n_clusters": 3}),
     ("flowers", "agglomerative", None, "length,width,petal length", {}),
     ("flowers", "pca", None, None, {}),
+    ("flowers", "som", "species", None, {"grid_height": 3, "grid_width": 4}),
+    ("flowers", "gmm", None, "length,width,petal length", {}),
     ("hostile", "decision_tree", "y", None, {}),
     ("hostile", "logistic", "<&>", None, {}),
     ("hostile", "agglomerative", None, None, {}),
     ("hostile", "kmeans", None, None, {"n_clusters": 3}),
+    ("hostile", "som", "<&>", None, {"grid_height": 2, "grid_width": 3}),
+    ("hostile", "gmm", None, None, {"n_components": 2}),
 ]
 
 

@@ -53,8 +53,9 @@ class Ellipsoids(NamedTuple):
 
 def of_components(normals: Normals, columns: Labels, scale: Vector, radius: float) -> Ellipsoids:
     """One for each density. scale: (p,) of the columns: a number of the table is scale times that of a row."""
-    spread = normals.covariances(columns) * scale[:, None] * scale
-    return Ellipsoids(normals.means[:, columns] * scale, radius * _roots(spread))
+    unit = _unit(scale)
+    spread = normals.covariances(columns) * (scale / unit)[:, None] * (scale / unit)
+    return Ellipsoids(normals.means[:, columns] * scale, radius * _roots(spread) * unit)
 
 
 def of_mixture(normals: Normals, columns: Labels, scale: Vector, radius: float) -> Ellipsoids:
@@ -62,13 +63,19 @@ def of_mixture(normals: Normals, columns: Labels, scale: Vector, radius: float) 
     mean = normals.shares @ normals.means[:, columns]
     gaps = normals.means[:, columns] - mean
     within = np.einsum("k,kij->ij", normals.shares, normals.covariances(columns))
-    spread = (within + (gaps.T * normals.shares) @ gaps) * scale[:, None] * scale
-    return Ellipsoids((mean * scale)[None], radius * _roots(spread[None]))
+    unit = _unit(scale)
+    spread = (within + (gaps.T * normals.shares) @ gaps) * (scale / unit)[:, None] * (scale / unit)
+    return Ellipsoids((mean * scale)[None], radius * _roots(spread[None]) * unit)
 
 
 def radius_of(probability: float | None, columns: int) -> float:
     """Mahalanobis distance within which rows lie with this probability; None: 1."""
     return 1.0 if probability is None else float(np.sqrt(scipy.special.chdtri(columns, 1 - probability)))
+
+
+def _unit(scale: Vector) -> float:
+    """Unit in which the squares of the scales do not overflow."""
+    return float(np.abs(scale).max()) or 1.0
 
 
 def _roots(covariances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -61,3 +61,13 @@ def test_the_radius_holds_the_probability():
     assert radius_of(None, 2) == 1
     for p in (1, 2, 3):
         assert radius_of(0.9, p) ** 2 == pytest.approx(stats.chi2(p).ppf(0.9), rel=1e-9)
+
+
+def test_columns_near_the_largest_number_have_ellipsoids():
+    """Squares of their units are beyond it."""
+    normals = Normals(np.array([0.5, 0.5]), np.array([[0.5, 0.2], [-0.5, 0.1]]), np.array([[[0.3, 0.2]], [[0.1, 0.4]]]))
+    columns, scale = np.arange(2), np.array([1e300, 3e300])
+    for found in (of_components, of_mixture):
+        large, plain = found(normals, columns, scale, 1.0), found(normals, columns, scale / 1e300, 1.0)
+        assert large.blocks / 1e300 == pytest.approx(plain.blocks)
+        assert large.axes / 1e300 == pytest.approx(plain.axes)

@@ -1,0 +1,111 @@
+"""Ellipses of the components of a Gaussian mixture, or of a Gaussian: mean and one standard deviation in two columns.
+
+Of more than two columns those are drawn that part the components most.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from app.ml.charts.channels import colour, data, number, tooltips
+from app.ml.charts.layers import layer
+from app.ml.charts.numbers import counted, short
+from app.ml.charts.specification import Specification
+from app.ml.charts.themes import CATEGORIES
+from app.ml.contract.algorithm import JSON
+from app.ml.contract.columns import ColumnKind
+from app.ml.numerics.density.parting_columns import parting_columns
+from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.queries.ellipsoids import QUERY, Ellipsoid, EllipsoidsRequest, EllipsoidsResponse, ellipsoids
+
+if TYPE_CHECKING:
+    from app.ml.numerics.density.normal_ellipsoids import Normals
+
+POINTS = 72
+"""Points of an ellipse."""
+SIDE = 380
+"""Width and height in pixels."""
+WITHIN = 1 - np.exp(-0.5)
+"""Probability of a row within one standard deviation of two columns."""
+
+
+def draw(of: PlotSubject) -> Drawing:
+    found = _found(of)
+    largest = sorted(found.components, key=lambda one: -one.share)[:CATEGORIES]
+    kept = {one.component: f"{one.component} ({short(round(100 * one.share, 1))} %)" for one in largest}
+    drawn = [(kept[one.component], one) for one in found.components if one.component in kept]
+    shade = colour("series", [name for name, _ in drawn], "component (share)")
+    x, y = (_position(axis, name) for axis, name in zip("xy", found.columns, strict=True))
+    lines = [row for name, one in drawn for row in _outline(name, one)]
+    means = [_mean(name, str(one.component), one) for name, one in drawn]
+    layers = [_whole(found), _ellipses(lines, shade), *_means(means, shade, found.columns)]
+    view = {"width": SIDE, "height": SIDE, "encoding": {"x": x, "y": y}, "layer": layers[len(drawn) < 2 :]}
+    return Drawing(view, _subtitle(found, len(drawn)))
+
+
+def _subtitle(found: EllipsoidsResponse, drawn: int) -> tuple[str, str]:
+    shown = counted(drawn, len(found.components), "component")
+    whole = "; dashed ellipse: all components together" if drawn > 1 else ""
+    within = f"{100 * WITHIN:.0f} % of the rows of a component lie within, in these columns"
+    return f"{shown}{whole}", f"Ellipse: one standard deviation; {within}"
+
+
+def _position(axis: str, name: str) -> Specification:
+    scale = {"zero": False, "nice": True, "padding": 6}
+    return number(axis, name, axis={"tickCount": 6}) | {"scale": scale}
+
+
+def _found(of: PlotSubject) -> EllipsoidsResponse:
+    model = of.subject.model
+    normals: Normals = model.algorithm.queries["ellipsoids"](model.params, model.state)
+    columns = [model.preparation.layout.names[place] for place in parting_columns(normals, np.array(_places(of)))]
+    return ellipsoids(of.subject, EllipsoidsRequest(columns=columns))
+
+
+def _places(of: PlotSubject) -> list[int]:
+    """Prepared columns that are numbers of the table; all of them, where these are fewer than two."""
+    model = of.subject.model
+    names = model.preparation.layout.names
+    numeric = {column.name for column in model.inputs if column.kind == ColumnKind.NUMERIC}
+    places = [place for place, name in enumerate(names) if names.index(name) == place]
+    found = [place for place in places if names[place] in numeric]
+    return found if len(found) > 1 else places
+
+
+def _outline(name: str, one: Ellipsoid) -> Iterator[dict[str, JSON]]:
+    angles = np.linspace(0, 2 * np.pi, POINTS + 1)
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    for place, (x, y) in enumerate((circle @ np.array(one.axes) + one.centre).tolist()):
+        yield {"series": name, "place": place, "x": x, "y": y}
+
+
+def _mean(name: str, label: str, one: Ellipsoid) -> dict[str, JSON]:
+    x, y = one.centre
+    return {"series": name, "label": label, "x": x, "y": y}
+
+
+def _whole(found: EllipsoidsResponse) -> Specification:
+    line = layer({"type": "line", "style": "reference"}, order={"field": "place", "type": "quantitative"})
+    return {"data": data(_outline("", found.whole)), **line}
+
+
+def _ellipses(rows: list[dict[str, JSON]], shade: Specification) -> Specification:
+    mark = {"type": "line", "fillOpacity": 0.12, "strokeJoin": "round"}
+    order = {"field": "place", "type": "quantitative"}
+    return {"data": data(rows), **layer(mark, color=shade, fill=shade, order=order)}
+
+
+def _means(rows: list[dict[str, JSON]], shade: Specification, columns: list[str]) -> list[Specification]:
+    seen = tooltips(series="component (share)", x=columns[0], y=columns[1])
+    points = layer({"type": "point", "size": 50, "opacity": 1}, color=shade, tooltip=seen)
+    mark = {"type": "text", "align": "left", "dx": 7, "dy": -7, "fontWeight": "bold"}
+    texts = layer(mark, text={"field": "label", "type": "nominal"}, tooltip=seen)
+    return [{"data": data(rows), **points}, {"data": data(rows), **texts}]
+
+
+def _applies(of: PlotSubject) -> bool:
+    return QUERY.offered(of.subject.model) and len(_places(of)) > 1
+
+
+PLOT = Plot(title="Ellipses of components", applies=_applies, draw=draw)

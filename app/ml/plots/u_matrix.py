@@ -1,0 +1,113 @@
+"""U-matrix of a self-organising map: distances of prototypes in adjacent cells, training rows and names of the cells.
+
+Regions of small distances hold groups of similar rows; cells with a large distance lie between groups.
+
+Reference: Ultsch & Siemon (1990), Proc. INNC: 305.
+"""
+
+from collections.abc import Iterator
+from itertools import repeat
+
+from app.ml.charts.channels import colour, data, tooltips
+from app.ml.charts.layers import layer
+from app.ml.charts.map_tiles import Tiles
+from app.ml.charts.specification import Specification, printable
+from app.ml.charts.themes import CATEGORIES
+from app.ml.contract.algorithm import JSON
+from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.queries.planes import QUERY, Planes, PlanesRequest, planes
+
+ROOM = 480
+"""Longest side of the map in pixels."""
+DISC, SMALL_DISC = 0.62, 0.4
+"""Diameter of the disc of most rows, as a share of the distance of two cells; the same above a name."""
+OUTLINE = 0.03
+"""Width of the line around a disc, as a share of the distance of two cells; at most one pixel."""
+COUNTED, WRITTEN = 8.0, 30.0
+"""Pixels between two cells from which they have discs, and from which names are written in them."""
+STRONG = 0.75
+"""Share of the largest distance from which a cell is strong in colour, and its text in the other shade."""
+DISTANCE = "mean distance to adjacent cells"
+
+
+def draw(of: PlotSubject) -> Drawing:
+    found = planes(of.subject, PlanesRequest(columns=[]))
+    tiles = Tiles.within(ROOM, found.x, found.y, hexagonal=found.topology == "hexagonal")
+    layers = [layer(tiles.mark, color=_shades()), *_marks(found, tiles)]
+    positions: Specification = tiles.view["encoding"]
+    view = {"data": data(_rows(found)), "layer": layers, "resolve": {"scale": {"color": "independent"}}}
+    return Drawing(tiles.view | view | {"encoding": positions | {"tooltip": _seen(found)}}, _subtitle(found, tiles))
+
+
+def _seen(found: Planes) -> list[Specification]:
+    named = {"name": "most frequent class", "share": "its share"} if found.names else {}
+    return tooltips(place="cell", value=DISTANCE, count="training rows", **named)
+
+
+def _subtitle(found: Planes, tiles: Tiles) -> tuple[str, str]:
+    cells = f"{sum(found.hits)} training rows in {found.grid_height} × {found.grid_width} cells"
+    name = "; name: their most frequent class" if _written(found, tiles) else ""
+    rows = f"Area of a disc: training rows of the cell, at most {max(found.hits)}{name}"
+    shown = rows if tiles.side >= COUNTED else f"At most {max(found.hits)} training rows in a cell"
+    return f"{cells}; topographic error {found.topographic_error:.3g}", shown
+
+
+def _written(found: Planes, tiles: Tiles) -> bool:
+    """True where names are texts: there are more than colours, and cells are large enough."""
+    return len(_names(found)) > CATEGORIES and tiles.side >= WRITTEN
+
+
+def _rows(found: Planes) -> Iterator[dict[str, JSON]]:
+    names, shares = found.names or repeat(None), found.name_shares or repeat(None)
+    cells = zip(found.x, found.y, found.u_matrix, found.hits, strict=True)
+    for place, ((x, y, value, hits), name, share) in enumerate(zip(cells, names, shares, strict=False)):
+        row: dict[str, JSON] = {"place": place, "x": x, "y": y, "value": value, "count": hits}
+        yield row if name is None else row | {"name": printable(name), "share": share}
+
+
+def _shades() -> Specification:
+    """In greys, below discs in colours."""
+    legend = {"gradientLength": 140, "gradientThickness": 10, "titleLimit": 220}
+    scale = {"range": "heatmap", "zero": True}
+    return {"field": "value", "type": "quantitative", "title": DISTANCE, "scale": scale, "legend": legend}
+
+
+def _marks(found: Planes, tiles: Tiles) -> list[Specification]:
+    """Discs of the rows, coloured by name where there are few names, and texts of many names."""
+    names = _names(found)
+    if tiles.side < COUNTED:
+        return []
+    if not _written(found, tiles):
+        coloured = 0 < len(names) <= CATEGORIES
+        shade = {"color": colour("name", names, "most frequent class")} if coloured else {}
+        return [_discs(found, tiles, DISC, **shade)]
+    small = _discs(found, tiles, SMALL_DISC, yOffset={"value": -0.15 * tiles.side})
+    limit = STRONG * max((value for value in found.u_matrix if value is not None), default=0.0)
+    styles = {"on_weak": f"datum.value <= {limit}", "on_strong": f"datum.value > {limit}"}
+    return [small, *(_texts(tiles, *one) for one in styles.items())]
+
+
+def _names(found: Planes) -> list[str]:
+    """Names of cells, each once, in the order of the alphabet."""
+    return sorted({printable(name) for name in found.names or [] if name is not None})
+
+
+def _discs(found: Planes, tiles: Tiles, largest: float, **encoding: JSON) -> Specification:
+    """largest: diameter of the disc of most rows, where adjacent cells are 1 apart."""
+    scale = {"domain": [0, max(found.hits)], "range": [0, (largest * tiles.side) ** 2]}
+    size = {"field": "count", "type": "quantitative", "scale": scale, "legend": None}
+    return {
+        "transform": [{"filter": "datum.count > 0"}],
+        **layer(
+            {"type": "point", "style": "disc", "strokeWidth": min(1.0, OUTLINE * tiles.side)}, size=size, **encoding
+        ),
+    }
+
+
+def _texts(tiles: Tiles, style: str, condition: str) -> Specification:
+    mark = {"type": "text", "style": style, "fontSize": 9.5, "dy": 0.24 * tiles.side, "limit": 0.9 * tiles.side}
+    where = [{"filter": f"isValid(datum.name) && {condition}"}]
+    return {"transform": where, **layer(mark, text={"field": "name", "type": "nominal"})}
+
+
+PLOT = Plot(title="U-matrix", applies=lambda of: QUERY.offered(of.subject.model), draw=draw)
