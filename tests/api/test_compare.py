@@ -18,10 +18,10 @@ def dataset(client):
 @pytest.fixture(scope="module")
 def trained(done, dataset):
     for features in WIDTHS:
-        body = {"model": "slopes", "dataset": dataset, "target": "y", "features": features}
+        body = {"model": "compared-slopes", "dataset": dataset, "target": "y", "features": features}
         done("train", body | {"algorithm": {"name": "linear"}})
     for k in (2, 3):
-        body = {"model": "groups", "dataset": dataset, "features": ["a", "b"]}
+        body = {"model": "compared-groups", "dataset": dataset, "features": ["a", "b"]}
         done("train", body | {"algorithm": {"name": "kmeans", "n_clusters": k}})
 
 
@@ -34,7 +34,7 @@ def both(model):
 
 
 def test_versions_of_one_training_table_are_compared_on_the_rows_held_out(done, dataset, trained):
-    job = done("compare", {"dataset": dataset, "versions": both("slopes")})
+    job = done("compare", {"dataset": dataset, "versions": both("compared-slopes")})
     result = job["result"]
     assert (result["kind"], result["metric"], result["target"], result["rows"]) == ("compare", "rmse", "y", 24)
     assert [one["version"] for one in result["versions"]] == [1, 2]
@@ -47,11 +47,11 @@ def test_versions_of_one_training_table_are_compared_on_the_rows_held_out(done, 
 
 
 def test_clusterings_are_compared_without_a_truth(client, done, dataset, trained):
-    result = done("compare", {"dataset": dataset, "versions": both("groups")})["result"]
+    result = done("compare", {"dataset": dataset, "versions": both("compared-groups")})["result"]
     data = client.get(f"/v1/datasets/{dataset}/rows?limit=120").json()["data"]
     rows = {"columns": ["a", "b"], "data": [row[:2] for row in data]}
     labels = [
-        client.post(f"/v1/models/groups/predict?version={version}", json=rows).json()["predictions"]
+        client.post(f"/v1/models/compared-groups/predict?version={version}", json=rows).json()["predictions"]
         for version in (1, 2)
     ]
     found = {one["name"]: one["value"] for one in result["pairs"][0]["agreement"]}
@@ -64,33 +64,35 @@ def test_clusterings_are_compared_without_a_truth(client, done, dataset, trained
 
 
 def test_a_version_may_stand_beside_itself(done, dataset, trained):
-    (pair,) = done("compare", {"dataset": dataset, "versions": both("groups")[:1] * 2})["result"]["pairs"]
+    (pair,) = done("compare", {"dataset": dataset, "versions": both("compared-groups")[:1] * 2})["result"]["pairs"]
     assert [one["value"] for one in pair["agreement"]] == [1, pytest.approx(1), 0]
 
 
 @pytest.mark.parametrize(
     ("changes", "pointers"),
     [
-        ({"versions": [{"model": "slopes"}, {"model": "groups"}]}, ["/versions/1/model"]),
-        ({"versions": [{"model": "slopes"}]}, ["/versions"]),
-        ({"versions": [{"model": "slopes"}] * 21}, ["/versions"]),
-        ({"versions": [{"model": "groups"}] * 2, "target": "y"}, ["/target"]),
+        ({"versions": [{"model": "compared-slopes"}, {"model": "compared-groups"}]}, ["/versions/1/model"]),
+        ({"versions": [{"model": "compared-slopes"}]}, ["/versions"]),
+        ({"versions": [{"model": "compared-slopes"}] * 21}, ["/versions"]),
+        ({"versions": [{"model": "compared-groups"}] * 2, "target": "y"}, ["/target"]),
         ({"target": "z", "rows": "some"}, ["/target", "/rows"]),
         ({"target": "z"}, ["/target"]),
         (
-            {"versions": [{"model": "slopes", "version": 1, "alias": "b"}] * 2},
+            {"versions": [{"model": "compared-slopes", "version": 1, "alias": "b"}] * 2},
             ["/versions/0/alias", "/versions/1/alias"],
         ),
     ],
 )
 def test_a_fault_has_its_pointer(client, dataset, trained, changes, pointers):
-    body = {"dataset": dataset, "versions": both("slopes")} | changes
+    body = {"dataset": dataset, "versions": both("compared-slopes")} | changes
     response = client.post("/v1/jobs/compare:validate", json=body)
     assert response.status_code == 422, response.text
     assert [fault["pointer"] for fault in response.json()["errors"]] == pointers
 
 
 def test_models_and_datasets_that_do_not_exist_are_not_found(client, dataset, trained):
-    for changes in ({"versions": [{"model": "slopes"}, {"model": "nothing"}]}, {"dataset": "nothing"}):
-        response = client.post("/v1/jobs/compare", json={"dataset": dataset, "versions": both("slopes")} | changes)
+    for changes in ({"versions": [{"model": "compared-slopes"}, {"model": "nothing"}]}, {"dataset": "nothing"}):
+        response = client.post(
+            "/v1/jobs/compare", json={"dataset": dataset, "versions": both("compared-slopes")} | changes
+        )
         assert response.status_code in {404, 422}, response.text

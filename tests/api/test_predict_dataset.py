@@ -83,7 +83,7 @@ def test_it_is_a_dataset_like_any_other(client, done, flowers, trained):
     table = downloaded(client, scored["id"])
     inside = (table["lower"].to_numpy() <= table["d"].to_numpy()) & (table["d"].to_numpy() <= table["upper"].to_numpy())
     assert inside.mean() > 0.85
-    again = {"model": "twice", "dataset": scored["id"], "target": "d", "algorithm": {"name": "linear"}}
+    again = {"model": "scored-twice", "dataset": scored["id"], "target": "d", "algorithm": {"name": "linear"}}
     assert done("train", again)["state"] == "succeeded"
 
 

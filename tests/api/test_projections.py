@@ -33,9 +33,9 @@ def fitted(client, done):
     """Trains, and gives the report and what rows are predicted."""
 
     def train(body):
-        version = done("train", {"model": "map", **body})["version"]
-        report = client.get(f"/v1/models/map/versions/{version}/report").json()
-        predicted = client.post("/v1/models/map/predict", params={"version": version}, json=ROWS).json()
+        version = done("train", {"model": "four-maps", **body})["version"]
+        report = client.get(f"/v1/models/four-maps/versions/{version}/report").json()
+        predicted = client.post("/v1/models/four-maps/predict", params={"version": version}, json=ROWS).json()
         return report, np.array(predicted["predictions"])
 
     return train
@@ -105,7 +105,9 @@ def test_named_columns_are_predicted_as_they_are(fitted, flowers):
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_job(client, flowers, changes, pointer, detail):
-    response = client.post("/v1/jobs/train", json={"model": "map", "dataset": flowers, "features": NAMES} | changes)
+    response = client.post(
+        "/v1/jobs/train", json={"model": "four-maps", "dataset": flowers, "features": NAMES} | changes
+    )
     assert response.status_code == 422
     (fault,) = response.json()["errors"]
     assert fault["pointer"] == pointer

@@ -19,18 +19,20 @@ def dataset(client, iris):
 
 
 def test_classes_separate_the_coordinates(client, dataset, done, iris):
-    body = {"model": "map", "dataset": dataset, "target": "kind", "algorithm": {"name": "lda"}}
+    body = {"model": "lda-map", "dataset": dataset, "target": "kind", "algorithm": {"name": "lda"}}
     job = done("train", body)
-    version = client.get(f"/v1/models/map/versions/{job['version']}").json()
+    version = client.get(f"/v1/models/lda-map/versions/{job['version']}").json()
     assert (version["task"], version["target"], version.get("classes")) == ("projection", "kind", None)
-    report = client.get(f"/v1/models/map/versions/{job['version']}/report").json()
+    report = client.get(f"/v1/models/lda-map/versions/{job['version']}/report").json()
     assert (report["rows_train"], report["rows_test"], report["test"]) == (150, 0, [])
     assert [one["name"] for one in report["train"]] == ["separation", "trustworthiness", "continuity", "stress"]
     assert all(one["lower"] < one["value"] < one["upper"] for one in report["train"])
     assert [centre["class"] for centre in report["summary"]["centres"]] == ["kind 0", "kind 1", "kind 2"]
     x, y = iris
     predicted = client.post(
-        "/v1/models/map/predict", params={"version": job["version"]}, json={"columns": list("abcd"), "data": x.tolist()}
+        "/v1/models/lda-map/predict",
+        params={"version": job["version"]},
+        json={"columns": list("abcd"), "data": x.tolist()},
     ).json()
     found = np.array(predicted["predictions"])
     expected = LinearDiscriminantAnalysis().fit(x, y).transform(x)
@@ -48,7 +50,7 @@ def test_classes_separate_the_coordinates(client, dataset, done, iris):
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_job(client, dataset, changes, pointer, detail):
-    body = {"model": "map", "dataset": dataset, "algorithm": {"name": "lda"}} | changes
+    body = {"model": "lda-map", "dataset": dataset, "algorithm": {"name": "lda"}} | changes
     response = client.post("/v1/jobs/train", json=body)
     assert response.status_code == 422
     (fault,) = response.json()["errors"]

@@ -14,6 +14,7 @@ COUNT, NUMBER, TRUTH, WORD = "integer", "number", "boolean", "string"
 TABLE = {
     "ccp_alpha": (NUMBER, "cost-complexity"),
     "contamination": (NUMBER, "Share of the training rows that are anomalies"),
+    "covariance": (WORD, "Form of the covariance"),
     "criterion": (WORD, "Impurity"),
     "cv": (COUNT, "Number of folds"),
     "early_stopping": (TRUTH, "held-out rows"),
