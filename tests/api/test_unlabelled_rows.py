@@ -63,7 +63,7 @@ def test_folds_divide_labelled_rows_and_every_fit_learns_from_the_others(client,
     report = client.get(f"/v1/models/folded/versions/{job['version']}/report").json()
     assert sum(fold["rows"] for fold in report["folds"]) == report["rows_train"] == 24
     others = body | {"algorithm": NEAREST["estimator"], "model": "labelled-alone"}
-    report = client.get(f"/v1/models/alone/versions/{done('train', others)['version']}/report").json()
+    report = client.get(f"/v1/models/labelled-alone/versions/{done('train', others)['version']}/report").json()
     assert (report["rows_train"], report["rows_unlabelled"]) == (24, 0)
     assert "270 rows without a target are not used." in report["warnings"]
 
