@@ -83,7 +83,7 @@ def _migrate(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url")
     from sqlalchemy.exc import OperationalError
 
-    from migrations import upgrade
+    from migrations.schema_revision import upgrade
 
     assert settings.database_url is not None  # noqa: S101 - `_need` has just seen to that
     try:

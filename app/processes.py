@@ -3,7 +3,8 @@
 import os
 import sys
 
-from app.embedded import Child, Folder
+from app.embedded.child_process import Child
+from app.embedded.data_folder import Folder
 from app.health import responds
 from app.ports import address
 from app.settings import Settings

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from app.disk_space import Reserve
-from app.embedded import Child
+from app.embedded.child_process import Child
 
 LOOK_SECONDS = 0.25
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0

@@ -12,13 +12,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import processes
 from app.disk_space import Reserve, free
-from app.embedded import Child, Stack
+from app.embedded.child_process import Child
+from app.embedded.stack import Stack
 from app.errors import StartFailed
 from app.ports import address, listen
 from app.settings import MiB, Settings
 from app.store.engine import pool_size
 from app.supervising import LOOK_SECONDS, keep, report
-from migrations import upgrade
+from migrations.schema_revision import upgrade
 
 SPARE_CONNECTIONS = 20
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 
 from app.store.engine import driver_url
 from app.store.tables import Base
-from migrations import LOCK
+from migrations.schema_revision import LOCK
 
 CONNECT = {"application_name": "valiant-migrate", "connect_timeout": 10}
 

@@ -45,9 +45,9 @@ def _folder():
 
 @contextmanager
 def _migrated_stack(**settings):
-    from app.embedded import Stack
+    from app.embedded.stack import Stack
     from app.settings import Settings
-    from migrations import upgrade
+    from migrations.schema_revision import upgrade
 
     with _folder() as data, Stack(Settings(data=data, hosts=HOSTS, **settings)) as stack:
         upgrade(stack.settings.database_url.get_secret_value())
@@ -222,7 +222,7 @@ def database_factory(settings):
     from pydantic import SecretStr
     from sqlalchemy import make_url
 
-    from migrations import upgrade
+    from migrations.schema_revision import upgrade
 
     def make(*, migrated=True, **changes):
         url, name = make_url(settings.database_url.get_secret_value()), f"test_{uuid4().hex}"

@@ -18,11 +18,11 @@ import psycopg
 import pytest
 from redis import Redis
 
-from app.embedded import Folder, Stack
 from app.embedded.child_process import LAUNCH
-from app.embedded.data_folder import CAP_DAC_READ_SEARCH
+from app.embedded.data_folder import CAP_DAC_READ_SEARCH, Folder
 from app.embedded.postgres import postgres
 from app.embedded.redis import broker
+from app.embedded.stack import Stack
 from app.errors import StartFailed
 from app.settings import Settings
 from app.up import connections
@@ -31,7 +31,7 @@ from app.up import connections
 HOLD = """
 import sys, json
 from pathlib import Path
-from app.embedded import Stack
+from app.embedded.stack import Stack
 from app.settings import Settings
 with Stack(Settings(data=Path(sys.argv[1]))) as stack:
     print(json.dumps([server.pid for server in stack.servers.values()]), flush=True)

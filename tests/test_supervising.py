@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from app.disk_space import Reserve
-from app.embedded import Child, Folder
+from app.embedded.child_process import Child
+from app.embedded.data_folder import Folder
 from app.supervising import LOOK_SECONDS, Silence, Watched
 
 BEATING = """

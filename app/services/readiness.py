@@ -12,7 +12,7 @@ from app.services.pointer_cache import Pointers
 from app.services.single_flight import SingleFlight, within
 from app.store.model_cache import Cache
 from app.store.unit_of_work import WorkFactory
-from migrations import current
+from migrations.schema_revision import current
 
 CHECK_SECONDS = 0.5
 """A server that has not responded by then does not respond."""

@@ -16,9 +16,9 @@ import httpx
 import numpy as np
 import psutil
 
-from app.embedded import Stack
+from app.embedded.stack import Stack
 from app.settings import Settings
-from migrations import upgrade
+from migrations.schema_revision import upgrade
 
 API = """
 import sys, uvicorn

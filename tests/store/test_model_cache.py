@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 from redis import Redis
 
-from app.embedded import Stack
+from app.embedded.stack import Stack
 from app.settings import Settings
 from app.store.model_cache import Cache
 

@@ -17,7 +17,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from app.api.edge.middleware import STAMPS, Whole, line
 from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
 from app.api.fast.head import END, LAST, LONGEST
-from app.api.fast.route import Application, PreparedRequest
+from app.api.fast.head_cache import PreparedRequest
+from app.api.fast.route import Application
 from app.api.fast.write_batching import Gathering, turn_of
 from app.errors import ValiantError
 from app.formats.bytes import Sent

@@ -24,8 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.edge.body import BY_NAME, Headers, headers_of, read
 from app.api.edge.hosts import Hosts
-from app.api.edge.middleware import GONE, CachedRequest, Own, Reply, Surroundings, Whole
-from app.api.fast.head import apart, read_head
+from app.api.edge.middleware import GONE, CachedRequest, Reply, Surroundings, Whole
+from app.api.fast.head import read_head
+from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.errors import EmptyBody, ValiantError
 from app.formats.bytes import Sent
 from app.settings import Settings
@@ -153,38 +154,6 @@ async def _unless_gone(reply: Coroutine[Any, Any, Reply], receive: Receive) -> R
         gone.cancel()
 
 
-class PreparedRequest(NamedTuple):
-    """A POST to a direct route, but for its body: what is the same for all that begin with this head is done once."""
-
-    size: int
-    """Bytes of the body."""
-    lead: int
-    """Bytes before its numbers."""
-    process: Callable[..., Whole | Coroutine[Any, Any, Whole]]
-    """To a body, as `CachedRequest.process`."""
-
-
-class _Heads(dict[bytes, PreparedRequest | None]):
-    """Prepared requests by all bytes of their heads. Heads that differ in their request's id or trace only share it.
-
-    Those are not kept: each comes once, and what stays for a while has to be cleared away by the collector of garbage.
-    """
-
-    def __init__(self, find: Callable[[bytes], PreparedRequest | None]) -> None:
-        super().__init__()
-        self._find = find
-
-    def __missing__(self, head: bytes) -> PreparedRequest | None:
-        rest, own = apart(head)
-        found = self._find(rest)
-        if own:
-            return found and PreparedRequest(found.size, found.lead, partial(found.process, own=Own.of(own)))
-        if len(self) >= MOST:
-            self.clear()
-        self[head] = found
-        return found
-
-
 class Application(FastAPI):
     """Sends a request to the direct route at its address, any other to the framework."""
 
@@ -203,7 +172,7 @@ class Application(FastAPI):
         self._direct = surround(_dispatch)
         self._at = lru_cache(MOST)(self._find)
         self._shared = lru_cache(MOST)(self._prepared)
-        self.prepared = _Heads(self._shared).__getitem__
+        self.prepared = HeadCache(self._shared).__getitem__
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:

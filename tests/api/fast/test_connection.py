@@ -18,7 +18,7 @@ import uvicorn
 
 from app.api.fast import connection, write_batching
 from app.api.fast.head import END, read_head
-from app.api.fast.route import PreparedRequest
+from app.api.fast.head_cache import PreparedRequest
 from app.api.fast.write_batching import Gathering, Turn
 from app.main import create_app
 from app.serve import configured

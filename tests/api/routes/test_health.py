@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from app.main import create_app
 from app.services import database_counts as census
 from app.store.tables import WorkerRow
-from migrations import downgrade, upgrade
+from migrations.schema_revision import downgrade, upgrade
 from tests.api.test_database_away import frozen
 
 READY = {"not_draining": True, "database": True, "schema": True, "cache": True, "broker": True}

@@ -5,9 +5,9 @@ import pytest
 from alembic import command
 from sqlalchemy import inspect, text
 
-import migrations
 from app.store.engine import make_engine
 from app.store.tables import Base
+from migrations import schema_revision
 
 
 def url(settings):
@@ -27,60 +27,60 @@ def engine(empty):
 
 
 def test_the_migrations_make_what_the_tables_say(empty):
-    migrations.upgrade(url(empty))
-    command.check(migrations.config(url(empty)))
+    schema_revision.upgrade(url(empty))
+    command.check(schema_revision.config(url(empty)))
 
 
 def test_a_table_nobody_migrated_is_noticed(empty, engine):
-    migrations.upgrade(url(empty))
+    schema_revision.upgrade(url(empty))
     with engine.begin() as connection:
         connection.execute(text("alter table jobs drop column message"))
     with pytest.raises(Exception, match="New upgrade operations"):
-        command.check(migrations.config(url(empty)))
+        command.check(schema_revision.config(url(empty)))
 
 
 def test_down_and_up_again(empty, engine):
-    assert not migrations.current(engine)
-    migrations.upgrade(url(empty))
-    assert migrations.current(engine)
-    migrations.downgrade(url(empty), "base")
-    assert not migrations.current(engine)
+    assert not schema_revision.current(engine)
+    schema_revision.upgrade(url(empty))
+    assert schema_revision.current(engine)
+    schema_revision.downgrade(url(empty), "base")
+    assert not schema_revision.current(engine)
     assert set(inspect(engine).get_table_names()) == {"alembic_version"}
-    migrations.upgrade(url(empty))
-    assert migrations.current(engine)
+    schema_revision.upgrade(url(empty))
+    assert schema_revision.current(engine)
     assert set(inspect(engine).get_table_names()) == {"alembic_version", *Base.metadata.tables}
 
 
 def test_a_release_serves_on_the_schema_of_the_next(empty, engine):
     """Replicas of both run side by side while they are replaced one by one."""
-    migrations.upgrade(url(empty))
+    schema_revision.upgrade(url(empty))
     with engine.begin() as connection:
         connection.execute(text("update alembic_version set version_num = '9999'"))
-    assert migrations.current(engine)
+    assert schema_revision.current(engine)
     with engine.begin() as connection:
         connection.execute(text("update alembic_version set version_num = '0001'"))
-    assert not migrations.current(engine)
+    assert not schema_revision.current(engine)
 
 
 def test_five_processes_at_once(empty, engine):
-    program = "import sys, migrations; migrations.upgrade(sys.argv[1])"
+    program = "import sys; from migrations import schema_revision; schema_revision.upgrade(sys.argv[1])"
     racers = [
         subprocess.Popen([sys.executable, "-c", program, url(empty)], stderr=subprocess.PIPE, text=True)
         for _ in range(5)
     ]
     ends = [(racer.communicate(timeout=60)[1], racer.returncode) for racer in racers]
     assert [status for _, status in ends] == [0] * 5, ends
-    assert migrations.current(engine)
+    assert schema_revision.current(engine)
 
 
 def test_waiting_for_the_others_has_an_end(empty, engine):
-    env = migrations.config(url(empty))
+    env = schema_revision.config(url(empty))
     env.attributes["patience"] = "200ms"
     with engine.connect() as holder:
-        holder.execute(text("select pg_advisory_lock(:key)"), {"key": migrations.LOCK})
+        holder.execute(text("select pg_advisory_lock(:key)"), {"key": schema_revision.LOCK})
         with pytest.raises(Exception, match="lock timeout"):
             command.upgrade(env, "head")
-    assert not migrations.current(engine)
+    assert not schema_revision.current(engine)
 
 
 def test_chunks_are_not_compressed_twice(database_factory):
@@ -95,4 +95,4 @@ def test_chunks_are_not_compressed_twice(database_factory):
 
 def test_the_command_line_of_alembic_finds_the_folder():
     heads = subprocess.run([sys.executable, "-m", "alembic", "heads"], capture_output=True, text=True, check=True)
-    assert migrations.head() in heads.stdout
+    assert schema_revision.head() in heads.stdout
