@@ -16,6 +16,9 @@ import pytest
 # Hundreds of processes import the same files: each would compile them anew where bytecode is not kept.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Small matrices: a second thread costs more than it gives. Set before numpy is imported, since the BLAS of
+# `scipy.linalg` is loaded with its first use, after any limit that a fixture sets on libraries that are there.
+os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 # Of whatever profile the environment chose, only the clock is left out: no test evaluates the speed of the machine.
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
@@ -65,15 +68,6 @@ def _only_our_settings():
     """Settings of whoever runs the tests must not steer them."""
     for name in [name for name in os.environ if name.startswith("VALIANT_")]:
         del os.environ[name]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    """Small matrices: a second thread costs more than it gives, and processes of tests would fight for the cores."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.fixture(scope="session")
