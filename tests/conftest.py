@@ -26,6 +26,8 @@ hypothesis.settings.load_profile("timeless")
 
 pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.longest_first"]
 
+SHARED_STORE, SHARED_POINTERS = pytest.StashKey(), pytest.StashKey()
+"""Unit of work of the shared servers, once they run, and the caches of processes of tests that read from them."""
 HOSTS = "testserver,here"
 """Under which starlette's client, and tests over raw sockets, address the API."""
 
@@ -73,8 +75,25 @@ def _only_our_settings():
 @pytest.fixture(scope="session")
 def stack(pytestconfig):
     """The servers that most tests share. Do not stop them: `stack_factory` is for that."""
+    from app.store.engine import make_engine
+    from app.store.unit_of_work import WorkFactory
+
     with _migrated_stack(fast_path=pytestconfig.getoption("--fast-path") == "on") as running:
+        work = WorkFactory(make_engine(running.settings, role="test"))
+        pytestconfig.stash[SHARED_STORE], pytestconfig.stash[SHARED_POINTERS] = work, []
         yield running
+        del pytestconfig.stash[SHARED_STORE]
+        work.engine.dispose()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_of_one_module(pytestconfig):
+    """The next module finds no model on the shared servers, and no job that could still make one."""
+    yield
+    if SHARED_STORE in pytestconfig.stash:
+        from tests.emptied_store import empty
+
+        empty(pytestconfig.stash[SHARED_STORE], pytestconfig.stash[SHARED_POINTERS])
 
 
 @pytest.fixture(scope="session")
@@ -84,21 +103,23 @@ def settings(stack):
 
 
 @pytest.fixture(scope="session")
-def services(settings):
+def services(settings, pytestconfig):
     from app.wiring import build
 
     built = build(settings, role="api")
+    pytestconfig.stash[SHARED_POINTERS].append(built.models._pointers)
     yield built
     built.close()
 
 
 @pytest.fixture(scope="session")
-def client(settings):
+def client(settings, pytestconfig):
     from starlette.testclient import TestClient
 
     from app.main import create_app
 
     with TestClient(create_app(settings)) as connected:
+        pytestconfig.stash[SHARED_POINTERS].append(connected.app.services.models._pointers)
         yield connected
 
 
