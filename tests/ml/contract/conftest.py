@@ -40,6 +40,9 @@ UNLABELLED = 20
 MOST = {"n_estimators": 24}
 """Parameters whose size costs time and shows nothing new: a fit of hundreds of members repeats one of a few."""
 
+FITTED: dict[str, Fit[Any]] = {}
+"""By case."""
+
 DEMANDS = frozenset({"edge"})
 """Parameters by which a fit fails unless the data meets them: they keep their defaults."""
 
@@ -68,6 +71,13 @@ class Case:
 
     def fit(self, data: Data, params: Params | None = None, seed: int = 0, **context: Any) -> Fit[Any]:
         return self.algorithm.fit(params or self.params, data, nested.context(seed, **context))
+
+    @property
+    def fitted(self) -> Fit[Any]:
+        """The fit of `data()` by the defaults, made once for all tests that only read it."""
+        if str(self) not in FITTED:
+            FITTED[str(self)] = self.fit(self.data())
+        return FITTED[str(self)]
 
     def predict(self, state: Any, x: Any, params: Params | None = None) -> Any:
         return self.algorithm.predict(params or self.params, state, np.ascontiguousarray(x, dtype=np.float64))
