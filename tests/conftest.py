@@ -24,7 +24,7 @@ os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 
-pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.longest_first"]
+pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.garbage_collection", "tests.longest_first"]
 
 SHARED_STORE, SHARED_POINTERS = pytest.StashKey(), pytest.StashKey()
 """Unit of work of the shared servers, once they run, and the caches of processes of tests that read from them."""
