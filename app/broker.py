@@ -28,6 +28,14 @@ CANARY = "valiant.canary"
 LONGEST_MESSAGE = 1 << 16
 """Bytes of the longest envelope that is parsed; ours have less than 2,000."""
 
+DROP_OTHER_TYPE = """
+local found = redis.call('TYPE', KEYS[1]).ok
+if found == 'none' or found == ARGV[1] then return nil end
+redis.call('DEL', KEYS[1])
+return found
+"""
+"""In one step: a queue that takes the place of such a key meanwhile is never deleted."""
+
 DROPPED: Counter[str] = Counter()
 """Since this process began: damaged messages ("message") and keys of the wrong type ("key") that were removed."""
 
@@ -130,12 +138,8 @@ def mend(celery: Celery) -> bool:
 
 
 def _mend(channel: Channel) -> None:
-    expected = channel.types()
-    with channel.conn_or_acquire() as client, client.pipeline() as pipe:
-        for key in expected:
-            pipe.type(key)
-        for (key, right), found in zip(expected.items(), pipe.execute(), strict=True):
-            if found not in (b"none", right):
-                client.delete(key)
+    with channel.conn_or_acquire() as client:
+        for key, right in channel.types().items():
+            if found := client.eval(DROP_OTHER_TYPE, 1, key, right):
                 DROPPED["key"] += 1
                 log.warning("key_dropped", key=key, type=found.decode())

@@ -16,13 +16,18 @@ import pytest
 # Hundreds of processes import the same files: each would compile them anew where bytecode is not kept.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Small matrices: a second thread costs more than it gives. Set before numpy is imported, since the BLAS of
+# `scipy.linalg` is loaded with its first use, after any limit that a fixture sets on libraries that are there.
+os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 # Of whatever profile the environment chose, only the clock is left out: no test evaluates the speed of the machine.
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 
-pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.longest_first"]
+pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.garbage_collection", "tests.longest_first"]
 
+SHARED_STORE, SHARED_POINTERS = pytest.StashKey(), pytest.StashKey()
+"""Unit of work of the shared servers, once they run, and the caches of processes of tests that read from them."""
 HOSTS = "testserver,here"
 """Under which starlette's client, and tests over raw sockets, address the API."""
 
@@ -67,20 +72,28 @@ def _only_our_settings():
         del os.environ[name]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    """Small matrices: a second thread costs more than it gives, and processes of tests would fight for the cores."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
-
-
 @pytest.fixture(scope="session")
 def stack(pytestconfig):
     """The servers that most tests share. Do not stop them: `stack_factory` is for that."""
+    from app.store.engine import make_engine
+    from app.store.unit_of_work import WorkFactory
+
     with _migrated_stack(fast_path=pytestconfig.getoption("--fast-path") == "on") as running:
+        work = WorkFactory(make_engine(running.settings, role="test"))
+        pytestconfig.stash[SHARED_STORE], pytestconfig.stash[SHARED_POINTERS] = work, []
         yield running
+        del pytestconfig.stash[SHARED_STORE]
+        work.engine.dispose()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models_of_one_module(pytestconfig):
+    """The next module finds no model on the shared servers, and no job that could still make one."""
+    yield
+    if SHARED_STORE in pytestconfig.stash:
+        from tests.emptied_store import empty
+
+        empty(pytestconfig.stash[SHARED_STORE], pytestconfig.stash[SHARED_POINTERS])
 
 
 @pytest.fixture(scope="session")
@@ -90,21 +103,23 @@ def settings(stack):
 
 
 @pytest.fixture(scope="session")
-def services(settings):
+def services(settings, pytestconfig):
     from app.wiring import build
 
     built = build(settings, role="api")
+    pytestconfig.stash[SHARED_POINTERS].append(built.models._pointers)
     yield built
     built.close()
 
 
 @pytest.fixture(scope="session")
-def client(settings):
+def client(settings, pytestconfig):
     from starlette.testclient import TestClient
 
     from app.main import create_app
 
     with TestClient(create_app(settings)) as connected:
+        pytestconfig.stash[SHARED_POINTERS].append(connected.app.services.models._pointers)
         yield connected
 
 

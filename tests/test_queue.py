@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.broker import RUN
+from app.broker import DROPPED, QUEUE, RUN, mend
 from app.queue import depth, make_celery, publish
 
 
@@ -47,6 +47,41 @@ def test_messages_are_counted(celery):
     for _ in range(3):
         publish(celery, uuid4())
     assert depth(celery) == 3
+
+
+def test_a_key_of_another_type_makes_room_for_the_queue_and_a_queue_stays(celery):
+    before = DROPPED["key"]
+    with celery.connection_for_write() as connection:
+        client = connection.default_channel.client
+        client.set(QUEUE, "x")
+        assert mend(celery)
+        assert publish(celery, uuid4())
+        assert mend(celery)
+    assert DROPPED["key"] == before + 1
+    assert depth(celery) == 1
+
+
+def test_a_queue_that_takes_the_place_of_such_a_key_meanwhile_is_never_deleted(celery):
+    over, lost = threading.Event(), []
+
+    def look():
+        while not over.is_set():
+            mend(celery)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    with celery.connection_for_write() as connection:
+        client = connection.default_channel.client
+        for number in range(300):
+            client.set(QUEUE, "x")
+            with client.pipeline() as pipe:
+                _, _, held = pipe.delete(QUEUE).lpush(QUEUE, "message").llen(QUEUE).execute()
+            assert held == 1
+            client.ping()
+            lost += [number] * (client.delete(QUEUE) == 0)
+    over.set()
+    looking.join()
+    assert lost == []
 
 
 def test_a_broker_that_is_gone_hung_or_back(stack_factory):

@@ -1,7 +1,7 @@
 """The template: a process that has imported what a fit needs, and forks a trainer for each job.
 
 It has one thread, so that a fork of it is whole. It has no credentials, database or broker, and runs no job. While
-nothing runs, a fork of it compiles the kernels that are not on disk yet; then it loads them all for its trainers.
+nothing runs, a fork of it compiles the kernels unless all are on disk; then it loads them all for its trainers.
 """
 
 import gc
@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from app.ml.numerics.compiled_kernels import all_compiled, compile_all
 from app.ml.numerics.jit import cache_folder, load
 from app.ml.operations import kinds
 from app.ml.training.receipt import libraries
@@ -106,6 +107,8 @@ class Template:
         """One step: start the fork that compiles, see how it ended, or load one kernel."""
         if self._loading is not None:
             self._loaded = next(self._loading, _DONE) is _DONE
+        elif self._compiler is None and all_compiled():
+            self._loading = load()
         elif self._compiler is None:
             self._compiler = _fork(partial(_compile, os.getpid()))
         else:
@@ -139,8 +142,7 @@ def _fork(work: Callable[[], int]) -> int:
 def _compile(template: int) -> int:
     """Compile every kernel that is not on disk. What fails here fails in a trainer too, which reports it."""
     die_with(template)
-    for _ in load():
-        pass
+    compile_all()
     return 0
 
 

@@ -1,118 +1,135 @@
-"""The service's side of parsing: a child process per upload, from a warm spare.
+"""The service's side of parsing: each upload has a child process, forked from a parser that has its imports.
 
-A child costs half a second to start, most of it imports, so one always waits for its order; whoever takes it
-starts the next in its place. A child serves one file and ends: nothing of one upload can meet another.
+A parser costs half a second to start, most of it imports, so one always waits. It forks a child for each file, which
+serves that one file and ends: nothing of one upload can meet another. Whoever takes a parser gives it back, and ends
+it where its child was too slow or died.
 """
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
-from typing import NamedTuple
 
 import structlog
 from pydantic import ValidationError
 
 from app.errors import BodyTooLarge, Fault, InvalidData, StorageFull
-from app.ingest.protocol import LENGTH, Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.socket_child import SocketChild, start
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
-_PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
-_THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # a process that forks has one thread
+}
+SPARES = 2
+"""Parsers kept while no file is read: that of the last file, and the one that waited meanwhile."""
+STATUS_SECONDS = 5.0
+"""Longest wait for how a child ended, once its end of the socket is closed."""
 log = structlog.get_logger(__name__)
-
-
-class _Child(NamedTuple):
-    process: subprocess.Popen[bytes]
-    channel: socket.socket
-
-    def end(self) -> None:
-        self.channel.close()
-        self.process.kill()
-        self.process.wait()
 
 
 class Parser:
     def __init__(self, at_once: int) -> None:
         self._turn = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
-        self._spare: _Child | None = None
+        self._spares: list[SocketChild] = []
         self._closed = False
 
     def warm(self) -> None:
         """See that a spare waits."""
         with self._lock:
-            if self._spare is None and not self._closed:
-                self._spare = _start()
+            if not self._spares and not self._closed:
+                self._spares.append(_start())
 
     def close(self) -> None:
         with self._lock:
-            spare, self._spare, self._closed = self._spare, None, True
-        if spare is not None:
+            spares, self._spares, self._closed = self._spares, [], True
+        for spare in spares:
             spare.end()
 
     def parse(self, order: Order, upload: int, chunks: int) -> Parsed:
         """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull."""
         with self._turn:
-            child = self._take()
+            parser, whole = self._take(), False
             try:
-                response = _request(child, order, upload, chunks)
+                response, whole = _request(parser, order, upload, chunks)
             finally:
-                child.end()
+                self._give_back(parser, whole=whole)
         if response.parsed is None:
             raise _error(response.refusal or Refusal(code=InvalidData.code, detail="The file could not be read."))
         return response.parsed
 
-    def _take(self) -> _Child:
+    def _take(self) -> SocketChild:
         with self._lock:
-            child, self._spare = self._spare, None
-        if child is None or child.process.poll() is not None:
-            child = _start()
+            parser = self._spares.pop() if self._spares else None
+        if parser is None or not parser.alive:
+            parser = _start()
         self.warm()
-        return child
+        return parser
+
+    def _give_back(self, parser: SocketChild, *, whole: bool) -> None:
+        with self._lock:
+            kept = whole and not self._closed and len(self._spares) < SPARES
+            if kept:
+                self._spares.append(parser)
+        if not kept:
+            parser.end()
 
 
-def _start() -> _Child:
+def _start() -> SocketChild:
+    return start("app.ingest.parsing_child", **_ENVIRONMENT)
+
+
+def _request(parser: SocketChild, order: Order, upload: int, chunks: int) -> tuple[ParseResponse, bool]:
+    """The response, and True if the parser may serve another file."""
     ours, theirs = socket.socketpair()
-    with theirs:
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        process = subprocess.Popen(  # noqa: S603  our own module, and a number
-            [sys.executable, "-m", "app.ingest.parsing_child", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            env=environment | _THREADS,  # no addresses, no credentials
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    return _Child(process, ours)
-
-
-def _request(child: _Child, order: Order, upload: int, chunks: int) -> ParseResponse:
-    end = time.monotonic() + order.seconds
-    received = bytearray()
+    with ours:
+        try:
+            with theirs:
+                socket.send_fds(parser.channel, [b"\0"], [theirs.fileno()])
+            received = _response(ours, order, upload, chunks)
+        except TimeoutError:
+            return ParseResponse(refusal=_too_slow(order)), False
+        except OSError:  # the child is gone
+            received = b""
+    status = _status(parser)
     try:
-        message = order.model_dump_json().encode()
-        child.channel.settimeout(order.seconds)
-        socket.send_fds(child.channel, [LENGTH.pack(len(message))], [upload, chunks])
-        child.channel.sendall(message)
-        while True:
-            child.channel.settimeout(max(0.001, end - time.monotonic()))
-            chunk = child.channel.recv(1 << 16)
-            if not chunk:
-                break
-            received += chunk
-    except TimeoutError:
-        return ParseResponse(refusal=_too_slow(order))
-    except OSError:  # the child is gone
-        received.clear()
-    try:
-        return ParseResponse.model_validate_json(received)
+        return ParseResponse.model_validate_json(received), status == 0
     except ValidationError:  # nothing, or half a message
-        return _died(child, order)
+        log.warning("parser died", returncode=status)
+        late = status == -signal.SIGXCPU
+        return ParseResponse(refusal=_too_slow(order) if late else out_of_memory(order)), False
+
+
+def _response(channel: socket.socket, order: Order, upload: int, chunks: int) -> bytes:
+    """All that the child writes. Raises OSError where it is gone, or too slow."""
+    end = time.monotonic() + order.seconds
+    received, message = bytearray(), order.model_dump_json().encode()
+    channel.settimeout(order.seconds)
+    socket.send_fds(channel, [LENGTH.pack(len(message))], [upload, chunks])
+    channel.sendall(message)
+    while True:
+        channel.settimeout(max(0.001, end - time.monotonic()))
+        chunk = channel.recv(1 << 16)
+        if not chunk:
+            return bytes(received)
+        received += chunk
+
+
+def _status(parser: SocketChild) -> int | None:
+    """Exit status of the child, or of its parser where that ended first; None if neither is known."""
+    with contextlib.suppress(OSError):
+        parser.channel.settimeout(STATUS_SECONDS)
+        if len(status := parser.channel.recv(STATUS.size, socket.MSG_WAITALL)) == STATUS.size:
+            return int(STATUS.unpack(status)[0])
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        parser.process.wait(STATUS_SECONDS)
+    return parser.process.returncode
 
 
 def _too_slow(order: Order) -> Refusal:
@@ -121,14 +138,6 @@ def _too_slow(order: Order) -> Refusal:
         "VALIANT_PARSE_SECONDS."
     )
     return Refusal(code=InvalidData.code, detail=detail, faults=[Fault("", detail, "too_slow")])
-
-
-def _died(child: _Child, order: Order) -> ParseResponse:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.process.wait(5)
-    log.warning("parser died", returncode=child.process.returncode)
-    late = child.process.returncode == -signal.SIGXCPU
-    return ParseResponse(refusal=_too_slow(order) if late else out_of_memory(order))
 
 
 def _error(refusal: Refusal) -> Exception:

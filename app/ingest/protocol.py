@@ -1,4 +1,8 @@
-"""Protocol of the service and its parsing child: one JSON message in each direction."""
+"""Protocol of the service, its parser and the parser's child.
+
+The service sends the parser one byte with a socket. Over this socket the forked child gets an order and sends its
+response, one JSON message in each direction. When the child has ended, the parser sends how.
+"""
 
 from struct import Struct
 
@@ -11,6 +15,8 @@ from app.wire import Wire
 
 LENGTH = Struct("!Q")
 """The bytes of an order, in front of it."""
+STATUS = Struct("!i")
+"""A child's exit status, or minus the signal that ended it."""
 
 
 class Order(Wire):

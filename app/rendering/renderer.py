@@ -4,17 +4,13 @@ The library holds the interpreter's lock while it draws, hence a process of its 
 waiting. Pictures take turns; a child that is too slow, or dies, is replaced.
 """
 
-import os
-import socket
-import subprocess
-import sys
 import threading
-from typing import NamedTuple
 
 import structlog
 
 from app.errors import RenderingFailed
 from app.rendering.protocol import Order, PictureFormat, receive, send
+from app.socket_child import SocketChild, start
 
 MiB = 1 << 20
 MOST_BYTES = 4 * MiB
@@ -25,25 +21,15 @@ SCALE = 2.0
 """Pixels of a PNG for each pixel of the specification: sharp on displays of high density."""
 IDLE_SECONDS = 60.0
 DRAWN = b"\x00"
-_PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
+MODULE = "app.rendering.rendering_child"
 log = structlog.get_logger(__name__)
-
-
-class _Child(NamedTuple):
-    process: subprocess.Popen[bytes]
-    channel: socket.socket
-
-    def end(self) -> None:
-        self.channel.close()
-        self.process.kill()
-        self.process.wait()
 
 
 class Renderer:
     def __init__(self, seconds: float, memory_bytes: int) -> None:
         self._seconds, self._memory_bytes = seconds, memory_bytes
         self._turn = threading.Lock()
-        self._child: _Child | None = None
+        self._child: SocketChild | None = None
         self._closed = False
 
     def close(self) -> None:
@@ -85,7 +71,7 @@ class Renderer:
         """None, and no child any more, where the child is gone."""
         if self._closed:
             raise RenderingFailed("The service is stopping.")
-        child = self._child = self._child or _start()
+        child = self._child = self._child or start(MODULE)
         try:
             child.channel.settimeout(self._seconds)
             send(child.channel, order)
@@ -103,18 +89,3 @@ class Renderer:
         child, self._child = self._child, None
         if child is not None:
             child.end()
-
-
-def _start() -> _Child:
-    ours, theirs = socket.socketpair()
-    with theirs:
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        process = subprocess.Popen(  # noqa: S603  our own module, and a number
-            [sys.executable, "-m", "app.rendering.rendering_child", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            env=environment,  # no addresses, no credentials
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    return _Child(process, ours)

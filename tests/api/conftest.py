@@ -5,7 +5,7 @@ import time
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def numeric(services):
     """`numeric(algorithm, target, features)`: the name of a model of numbers only, of all other columns by default."""
     from uuid import uuid4

@@ -26,7 +26,8 @@ def model_of(client, done, groups):
         version = done("train", request)["version"]
         report = client.get(f"/v1/models/{algorithm['name']}/versions/{version}/report").json()
         rows = {"columns": ["a", "b"], "data": groups[1].tolist()}
-        return report, client.post(f"/v1/models/{algorithm['name']}/predict", json=rows).json()["predictions"]
+        path = f"/v1/models/{algorithm['name']}/predict"
+        return report, client.post(path, json=rows, params={"version": version}).json()["predictions"]
 
     return train
 

@@ -28,11 +28,11 @@ def parser():
 
 @pytest.fixture
 def send(parser, order):
-    def run(data, **kwargs):
+    def run(data, by=parser, **kwargs):
         with tempfile.TemporaryFile() as upload, tempfile.TemporaryFile() as chunks:
             upload.write(data)
             upload.flush()
-            return parser.parse(order(**kwargs), upload.fileno(), chunks.fileno())
+            return by.parse(order(**kwargs), upload.fileno(), chunks.fileno())
 
     return run
 
@@ -112,20 +112,36 @@ def test_a_full_disk_is_reported_to_be_one(send):
         send(b"a\n" + "\n".join(map(str, noise)).encode(), file_bytes=1 << 16)
 
 
-def test_a_child_that_dies_is_a_response_too(parser, send):
-    parser.warm()
-    before = parser._spare
-    before.process.kill()
-    before.process.wait()
-    assert send(b"a\n1\n").rows == 1
-    stopped = parser._take()
+def test_a_child_that_dies_is_a_response_too(send):
+    own = Parser(1)
+    own.warm()
+    (spare,) = own._spares
+    spare.process.kill()
+    spare.process.wait()
+    assert send(b"a\n1\n", own).rows == 1
+    stopped = own._spares[-1]
     os.kill(stopped.process.pid, signal.SIGSTOP)
-    parser._spare, kept = stopped, parser._spare
     killer = threading.Timer(0.2, stopped.process.kill)
     killer.start()
     with pytest.raises(InvalidData, match="damaged"):
-        send(b"a\n1\n")
-    kept.end()
+        send(b"a\n1\n", own)
+    assert stopped not in own._spares
+    own.close()
+
+
+def test_a_parser_forks_a_child_for_each_file_and_ends_with_its_last_failure(send):
+    own = Parser(1)
+    assert [send(b"a\n1\n", own).rows for _ in range(2)] == [1, 1]
+    first, second = own._spares
+    (thread,) = psutil.Process(second.process.pid).threads()
+    assert thread.id == second.process.pid
+    assert psutil.Process(second.process.pid).children() == []
+    with pytest.raises(InvalidData, match="longer"):
+        send(b'{"a": 1}\n' * 3_000_000, own, seconds=1)
+    assert not second.alive
+    assert own._spares == [first]
+    own.close()
+    assert not first.alive
 
 
 def test_the_child_has_no_credentials(monkeypatch):
@@ -140,13 +156,13 @@ def test_the_child_has_no_credentials(monkeypatch):
 def test_a_spare_waits_and_goes_with_its_parser(order):
     parser = Parser(1)
     parser.warm()
-    spare = parser._spare.process
+    (spare,) = parser._spares
     parser.warm()
-    assert parser._spare.process is spare
+    assert parser._spares == [spare]
     parser.close()
-    assert spare.poll() is not None
+    assert not spare.alive
     parser.warm()
-    assert parser._spare is None
+    assert parser._spares == []
 
 
 def test_a_spare_ends_with_the_process_that_started_it():

@@ -185,6 +185,13 @@ def made() -> int:
     return sum(each.ready for each in _kernels)
 
 
+def origins() -> Iterator[tuple[Path, str]]:
+    """The file of each kernel of the modules imported so far, and its name with its digest."""
+    for each in _kernels:
+        function: Any = each.python
+        yield Path(function.__code__.co_filename), f"{function.__qualname__}-{each.digest()}"
+
+
 def load() -> Iterator[None]:
     """Read the kernels of the modules imported so far from disk, one with each step; compile what is not there."""
     for each in _kernels:

@@ -40,6 +40,9 @@ UNLABELLED = 20
 MOST = {"n_estimators": 24}
 """Parameters whose size costs time and shows nothing new: a fit of hundreds of members repeats one of a few."""
 
+FITTED: dict[str, Fit[Any]] = {}
+"""By case."""
+
 DEMANDS = frozenset({"edge"})
 """Parameters by which a fit fails unless the data meets them: they keep their defaults."""
 
@@ -68,6 +71,13 @@ class Case:
 
     def fit(self, data: Data, params: Params | None = None, seed: int = 0, **context: Any) -> Fit[Any]:
         return self.algorithm.fit(params or self.params, data, nested.context(seed, **context))
+
+    @property
+    def fitted(self) -> Fit[Any]:
+        """The fit of `data()` by the defaults, made once for all tests that only read it."""
+        if str(self) not in FITTED:
+            FITTED[str(self)] = self.fit(self.data())
+        return FITTED[str(self)]
 
     def predict(self, state: Any, x: Any, params: Params | None = None) -> Any:
         return self.algorithm.predict(params or self.params, state, np.ascontiguousarray(x, dtype=np.float64))
@@ -108,14 +118,20 @@ class Case:
 
     def drawn_params(self, *, solving: bool = True) -> st.SearchStrategy[Params]:
         """Parameters within their bounds, found from the JSON schema; without `solving`, how exactly stays."""
-        schema = self.algorithm.params.model_json_schema()
-        kept = DEMANDS if solving else DEMANDS | ITERATIONS
-        names = [name for name in schema["properties"] if name not in kept]
-        # A learner within keeps its default: its own parameters are drawn where it is the case. So do names of columns.
-        own = {name: schema["properties"][name] for name in names if not _kept(schema["properties"][name])}
-        small = {name: field | {"maximum": MOST[name]} if name in MOST else field for name, field in own.items()}
-        fields = {name: _values(field, schema.get("$defs", {})) for name, field in small.items()}
-        return st.fixed_dictionaries(fields).map(lambda drawn: self.algorithm.params(**drawn))
+        return _drawn_params(self.algorithm.params, solving=solving)
+
+
+@functools.cache
+def _drawn_params(params: type[Params], *, solving: bool) -> st.SearchStrategy[Params]:
+    """Made once: the JSON schema of an algorithm with learners within takes 0.1 s."""
+    schema = params.model_json_schema()
+    kept = DEMANDS if solving else DEMANDS | ITERATIONS
+    names = [name for name in schema["properties"] if name not in kept]
+    # A learner within keeps its default: its own parameters are drawn where it is the case. So do names of columns.
+    own = {name: schema["properties"][name] for name in names if not _kept(schema["properties"][name])}
+    small = {name: field | {"maximum": MOST[name]} if name in MOST else field for name, field in own.items()}
+    fields = {name: _values(field, schema.get("$defs", {})) for name, field in small.items()}
+    return st.fixed_dictionaries(fields).map(lambda drawn: params(**drawn))
 
 
 def _kept(schema: Mapping[str, Any]) -> bool:

@@ -14,8 +14,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_golden(case):
-    data = case.data()
-    fit = case.fit(data)
+    fit = case.fitted
     predicted = {
         "algorithm": case.entry.name,
         "task": str(case.task),

@@ -56,7 +56,7 @@ def test_nothing_near_is_lower(case, choice):
 
 def test_the_default_fit_gets_there(case):
     """So that a fit that never converges cannot pass the test above by never being looked at."""
-    assert case.fit(case.data()).converged
+    assert case.fitted.converged
 
 
 def test_a_nudged_prediction_is_worse(case):
@@ -64,7 +64,7 @@ def test_a_nudged_prediction_is_worse(case):
     if case.algorithm.objective is None:
         return
     data = case.data()
-    state = case.fit(data).state
+    state = case.fitted.state
     found = case.algorithm.objective(case.params, state, data)
     values = [case.algorithm.objective(case.params, n, data) for n in nudged(state, 0.3, np.random.default_rng(0))]
     assert max(values) > found

@@ -19,7 +19,7 @@ def test_predictions_have_the_shape_of_their_task(case, shape_of_prediction, cho
 
 
 def test_a_row_is_predicted_alike_alone_and_in_company(case):
-    fit, x = case.fit(case.data()), case.data(rows=17, seed=2).x
+    fit, x = case.fitted, case.data(rows=17, seed=2).x
     alone = np.concatenate([case.predict(fit.state, x[i : i + 1]) for i in range(len(x))])
     np.testing.assert_allclose(alone, case.predict(fit.state, x), rtol=1e-12, atol=1e-12 * np.abs(alone).max())
 
@@ -40,14 +40,14 @@ def test_who_says_rowwise_gives_every_row_the_same_bits_in_any_company(case, cho
 
 def test_rows_far_from_all_others_are_predicted(case, shape_of_prediction):
     far = np.array([[1e150, -1e150, 1e150, 1e150], [-1e150, 0, 0, 1e-150], [0, 0, 0, 0]])
-    fit = case.fit(case.data())
+    fit = case.fitted
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         shape_of_prediction(case, case.predict(fit.state, far), rows=3)
 
 
 def test_no_rows_no_predictions(case):
-    fit = case.fit(case.data())
+    fit = case.fitted
     assert len(case.predict(fit.state, np.zeros((0, 4)))) == 0
 
 

@@ -21,13 +21,13 @@ def test_two_fits_have_the_same_bytes(case, same_bytes, choice):
 
 
 def test_the_state_is_the_one_declared(case):
-    assert type(case.fit(case.data()).state) is case.algorithm.state
+    assert type(case.fitted.state) is case.algorithm.state
 
 
 def test_watching_does_not_change_the_fit(case, same_bytes):
     seen = []
     watched = case.fit(case.data(), progress=lambda fraction, **measures: seen.append((fraction, measures)))
-    same_bytes(watched.state, case.fit(case.data()).state)
+    same_bytes(watched.state, case.fitted.state)
     fractions = [fraction for fraction, _ in seen]
     assert fractions == sorted(fractions)
     assert all(0 <= fraction <= 1 for fraction in fractions)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from app.ml.numerics import jit
+from app.ml.numerics.compiled_kernels import all_compiled, compile_all
 from app.ml.numerics.decoding import json_numbers
 from app.ml.numerics.jit import TEXT, inner, kernel
+from app.ml.operations import kinds
 
 STEP = 1.0
 
@@ -89,6 +91,24 @@ def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     both = [subprocess.Popen(run, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(int(each.communicate()[0]) for each in both) == [0, 1]
+
+
+def test_a_mark_says_that_all_kernels_are_on_disk(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "_kernels", [running])
+    assert not all_compiled()
+    compile_all()
+    assert running.ready
+    assert all_compiled()
+    monkeypatch.setattr(jit, "_kernels", [running, kernel("f8(f8)")(lambda value: value + STEP)])
+    assert not all_compiled()
+
+
+def test_every_kernel_of_the_catalogue_is_in_its_file():
+    kinds()
+    origins = [(file, name) for file, name in jit.origins() if "tests" not in file.parts]
+    assert len(origins) > 30
+    assert all(f"def {name.partition('-')[0]}(" in file.read_text() for file, name in origins)
 
 
 def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(nowhere, monkeypatch):

@@ -1,0 +1,45 @@
+"""A child process of the service's own code, reached over one socket, without addresses and credentials."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from typing import NamedTuple
+
+_PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
+
+
+class SocketChild(NamedTuple):
+    """The process, a group of its own, and our end of its socket."""
+
+    process: subprocess.Popen[bytes]
+    channel: socket.socket
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def end(self) -> None:
+        """At once, with every process that it forked."""
+        self.channel.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def start(module: str, **environment: str) -> SocketChild:
+    """Run a module as a program whose one argument is the descriptor of its end of the socket."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(  # noqa: S603  our own module, and a number
+            [sys.executable, "-m", module, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ} | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+    return SocketChild(process, ours)
