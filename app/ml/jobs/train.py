@@ -32,9 +32,10 @@ class TrainRequest(TrainSpec, Request):
     )
     initialise_from: ModelRef | None = Field(
         None,
-        description="A version of a model of the same algorithm and columns, whose centres the fit starts from in "
-        "place of random draws: for `kmeans`, with as many clusters. Scales are learned anew. The version is kept "
-        "while one that started from it exists. Null: the fit starts anew.",
+        description="A version of a model of the same algorithm, columns, classes and preprocessing, from which the "
+        "fit starts: from its centres in place of random draws for `kmeans`, with as many clusters, and from its "
+        "coefficients in place of zeros for `linear_sgd`, `logistic` and `perceptron`. Scales are learned anew, and "
+        "the numbers converted. The version is kept while one that started from it exists. Null: the fit starts anew.",
     )
 
 
@@ -108,7 +109,7 @@ def _planned(
         return plan(request, sheet.columns, sheet.rows, memory_bytes, projection=projection, related=named)
 
     planned = _started(request, start, make)
-    more = () if projection is None else projection.warnings(sheet.digest)
+    more = [warning for one in (projection, start) if one for warning in one.warnings(sheet.digest)]
     return planned._replace(warnings=(*planned.warnings, *more))
 
 
@@ -120,8 +121,8 @@ def _started(request: TrainRequest, start: Start | None, make: Callable[[], Plan
     try:
         planned = make()
     except InvalidRequest as error:
-        raise InvalidRequest(faults=(*error.faults, *faults, *start_faults(request, start, ()))) from None
-    if faults := [*faults, *start_faults(request, start, planned.features)]:
+        raise InvalidRequest(faults=(*error.faults, *faults, *start_faults(request, start, None))) from None
+    if faults := [*faults, *start_faults(request, start, planned)]:
         raise InvalidRequest(faults=faults)
     return planned._replace(start=start)
 
