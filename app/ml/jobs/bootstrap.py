@@ -22,6 +22,7 @@ from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle,
 from app.ml.tables.rows import read_rows
 from app.ml.training.bootstrap_refits import Numbers, Refits, refit
 from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.counts import scaling_faults
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
 from app.ml.training.relation_faults import repeated_rows
@@ -105,6 +106,10 @@ def needs(request: BootstrapRequest) -> Needs:
 
 def check(request: BootstrapRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
+    if request.training and (
+        faults := [*scaling_faults(request.training.preprocessing, [request.training.algorithm], "/training")]
+    ):
+        raise InvalidRequest(faults=faults)
     spec = _spec(request, known.models)
     projection = _projection(request, [(version, None) for version in known.models])
     planned = _planned(request, spec, sheet, sheet.rows, projection)

@@ -18,6 +18,7 @@ from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.counts import scaling_faults
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
@@ -107,7 +108,7 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
         next((Projection(*one) for one in known.models), None),
         next((RelatedTable(one.digest, one.columns) for one in others), None),
     )
-    faults = []
+    faults = [*scaling_faults(request.preprocessing, [request.algorithm, *request.alternatives])]
     if request.validation.method != "kfold":
         faults.append(Fault("/validation/method", "A search validates by kfold."))
     if request.metric is not None and request.metric not in {*NAMES, *REFUSED}:
@@ -125,11 +126,12 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
         raise InvalidRequest(faults=[Fault("/metric", detail)])
     each = fits(request.metric, request.validation.folds)
+    last = 0.0 if request.model is None else max(one.seconds - BASE_SECONDS + one.halvings for one in plans)
     estimate = SearchEstimate(
         candidates=len(found),
-        fits=each * len(found) + 1,
+        fits=each * len(found) + (request.model is not None),
         memory_bytes=max(one.memory_bytes for one in plans),
-        seconds=round(BASE_SECONDS + sum(each * (one.seconds - BASE_SECONDS) for one in plans), 2),
+        seconds=round(BASE_SECONDS + last + sum(each * (one.seconds - BASE_SECONDS) for one in plans), 2),
         warnings=list(dict.fromkeys([*(warning for one in plans for warning in one.warnings), *fixed.warnings(sheet)])),
     )
     names = tuple(sorted({one.spec.algorithm.name for one in found}))

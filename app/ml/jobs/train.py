@@ -10,6 +10,7 @@ from app.errors import InvalidRequest
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Trained
+from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import TrainEstimate, estimate
 from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
 from app.ml.training.plan import Plan, plan
@@ -48,7 +49,13 @@ def needs(request: TrainRequest) -> Needs:
 
 
 def check(request: TrainRequest, known: JobContext) -> Checked:
-    rows, planned = _checked(request, known)
+    faults = [*scaling_faults(request.preprocessing, [request.algorithm])]
+    try:
+        rows, planned = _checked(request, known)
+    except InvalidRequest as error:
+        raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
+    if faults:
+        raise InvalidRequest(faults=faults)
     name = request.algorithm.name
     names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
     return Checked(request.model, name, tuple(names), estimate(planned, rows))
