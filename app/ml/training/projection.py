@@ -20,6 +20,7 @@ from app.ml.training.train_spec import TrainSpec
 from app.suggestions import no_such
 
 AT = "/preprocessing/projection"
+OF_COORDINATES = next(task for task in Task if task.record.prediction is PredictionKind.COORDINATES)
 BLOCK = 1 << 16
 """Rows projected at a time."""
 
@@ -68,7 +69,7 @@ class Projection(NamedTuple):
         if found is None:
             return None
         receipt = {"data_digest": found["data_digest"]}
-        own = header._replace(task=Task.PROJECTION.value, target=None, classes=None, receipt=receipt)
+        own = header._replace(task=OF_COORDINATES.value, target=None, classes=None, receipt=receipt)
         fitted = None if model is None else _front(model, receipt)
         return cls(found["model"], found["version"], found["digest"], own, fitted)
 
@@ -106,7 +107,7 @@ def _front(model: Model, receipt: Mapping[str, JSON]) -> Model | None:
     fitted = chain.projection
     return Model(
         name=fitted.name,
-        task=Task.PROJECTION,
+        task=OF_COORDINATES,
         params=fitted.params,
         state=fitted.state,
         preparation=chain.front,
