@@ -35,7 +35,8 @@ class Request(Body):
     name: JobName | None = Field(
         None,
         description="A name for the job, by which `/v1/jobs/{job}` finds it as by its id: 1 to 100 characters of "
-        "a-z, 0-9, _ and -. Of several jobs with one name it means the newest. Null: the job has no name.",
+        "a-z, 0-9, _ and -, but not the name of a kind of job. Of several jobs with one name it means the newest. "
+        "Null: the job has no name.",
     )
     time_limit_seconds: float = Field(3600, gt=0, description="The job ends as timed_out when it runs longer.")
 

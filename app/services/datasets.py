@@ -24,6 +24,8 @@ from app.settings import Settings
 from app.store.new_ids import uuid7
 from app.store.unit_of_work import Work, WorkFactory
 
+RESERVED = "upload"
+"""Name at whose address no dataset is found: files are posted there."""
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
 """Values in one response of rows."""
@@ -163,9 +165,9 @@ def clean_name(name: str | None) -> str:
     """Raises InvalidRequest for anything but a name that `app.references` accepts. None is "dataset"."""
     if name is None:
         return UNNAMED
-    if is_dataset_name(name):
+    if is_dataset_name(name) and name != RESERVED:
         return name
-    rule = f"A name is 1 to {NAME_LENGTH} printable characters that do not read as a UUID."
+    rule = f"A name is 1 to {NAME_LENGTH} printable characters that do not read as a UUID, and not {RESERVED!r}."
     fault = Fault("/query/name", rule, "bad_name")
     raise InvalidRequest("The name cannot be used.", faults=[fault])
 

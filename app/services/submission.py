@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -14,7 +14,7 @@ from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
 from app.ml.models.header import Header
-from app.ml.operations import kind_of
+from app.ml.operations import kind_of, kinds
 from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import Dataset, FileReading
 from app.schemas.jobs import Job
@@ -119,7 +119,7 @@ class Submission:
         sheets = tuple(sheet(w.datasets.get(dataset_id)) for dataset_id in datasets)
         pointers = [w.aliases.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
-        faults = self._limit_faults(request)
+        faults = [*self._limit_faults(request), *_name_faults(request)]
         try:
             checked = kind.check(request, JobContext(sheets, versions, self._settings.job_memory_bytes))
         except InvalidRequest as error:
@@ -134,6 +134,13 @@ class Submission:
         if request.time_limit_seconds <= longest:
             return []
         return [Fault("/time_limit_seconds", f"The longest limit here is {longest:g} seconds.", "too_large")]
+
+
+def _name_faults(request: Request) -> Iterator[Fault]:
+    """A name whose address is that of a kind of job."""
+    if request.name in kinds():
+        detail = f"/v1/jobs/{request.name} is the address of a kind of job, where no job is found: take another name."
+        yield Fault("/name", detail, "reserved_name")
 
 
 def _identified(w: Work, request: Request) -> Request:

@@ -33,7 +33,7 @@ def test_the_number_of_clusters_is_found(done, request_body, metric):
     assert ("rank" not in single) == (metric != "gap"), "one cluster has no other to be compared with"
 
 
-@pytest.mark.parametrize("metric", ["inertia", "quantisation_error"])
+@pytest.mark.parametrize("metric", ["inertia", "mean_inertia"])
 def test_a_metric_that_every_further_cluster_improves_is_refused(client, request_body, metric):
     response = client.post("/v1/jobs/search", json=request_body | {"metric": metric})
     assert response.status_code == 422

@@ -41,3 +41,21 @@ def test_scaling_and_numbers_below_zero_are_refused_together(client, dataset):
     }
     ignored = {"columns": NAMES, "data": [[-3, 2, 0, 0]]}
     assert client.post("/v1/models/count-topics/predict", json=ignored).status_code == 200
+
+
+def test_standard_scaling_is_refused_by_name_where_a_request_names_it(client, dataset):
+    spec = {"algorithm": REQUEST["algorithm"], "features": NAMES, "preprocessing": {"scaling": "standard"}}
+    grid = [{"pointer": "/algorithm/n_clusters", "values": [2, 3]}]
+    bodies = {
+        "train": spec | {"model": "count-none", "dataset": dataset},
+        "search": spec | {"dataset": dataset, "grid": grid},
+        "bootstrap": {"dataset": dataset, "training": spec},
+    }
+    for kind, body in bodies.items():
+        refused = client.post(f"/v1/jobs/{kind}", json=body)
+        pointer = "/training/preprocessing/scaling" if kind == "bootstrap" else "/preprocessing/scaling"
+        assert refused.status_code == 422
+        assert [error["pointer"] for error in refused.json()["errors"]] == [pointer]
+        assert "multinomial_mixture learns from counts" in refused.text
+    none = bodies["train"] | {"preprocessing": {"scaling": "none"}}
+    assert client.post("/v1/jobs/train:validate", json=none).status_code == 200

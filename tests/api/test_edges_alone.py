@@ -110,6 +110,41 @@ def test_a_dataset_of_items_is_predicted_and_one_of_others_is_refused(client, do
     assert [e["pointer"] for e in evaluated.json()["errors"]] == ["/model"]
 
 
+EDGES_ONLY = {key: value for key, value in request("", "all-the-roads").items() if key != "model"}
+REFERENCE = {"model": "towns-by-road", "version": 1}
+GRID = [{"pointer": "/algorithm/n_clusters", "values": [2, 3]}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("evaluate", REFERENCE),
+        ("predict", REFERENCE),
+        ("compare", {"versions": [REFERENCE, REFERENCE]}),
+        ("bootstrap", {"model": "towns-by-road"}),
+        ("bootstrap", {"training": EDGES_ONLY}),
+        ("search", EDGES_ONLY | {"grid": GRID}),
+    ],
+)
+def test_other_jobs_name_the_dataset_that_they_lack(client, trained, kind, body):
+    refused = client.post(f"/v1/jobs/{kind}", json=body)
+    assert refused.status_code == 422
+    assert [(e["pointer"], e["code"]) for e in refused.json()["errors"]] == [("/dataset", "missing")]
+
+
+def test_jobs_that_need_more_than_items_refuse_a_dataset_of_them(client, trained):
+    items = client.post("/v1/datasets", content=csv_of(["n", "town"], enumerate(NAMES))).json()["id"]
+    bodies = {
+        "compare": {"versions": [REFERENCE, REFERENCE]},
+        "bootstrap": {"model": "towns-by-road"},
+        "update": {"model": "towns-by-road"},
+        "calibrate": REFERENCE,
+        "combine": {"model": "towns-none", "members": [REFERENCE]},
+    }
+    found = {kind: client.post(f"/v1/jobs/{kind}", json=body | {"dataset": items}) for kind, body in bodies.items()}
+    assert {kind: response.status_code for kind, response in found.items()} == dict.fromkeys(bodies, 422)
+
+
 def test_items_may_be_numbers(client, done):
     numbers = [*range(100, 120)]
     edges = client.post("/v1/datasets", content=roads(numbers)).json()["id"]

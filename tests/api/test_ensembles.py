@@ -320,3 +320,19 @@ def test_the_report_says_how_many_rows_are_accepted_and_how_well(call):
     seen = {one["name"]: one["value"] for one in report["train"]}
     assert 75 * (seen["coverage"] + share["value"]) == pytest.approx(done)
     assert "coverage" not in {one["name"] for one in call("report", TEAM)["test"]}
+
+
+def test_members_that_read_a_column_by_different_kinds_are_refused(client, done):
+    """The text 1,234 is 1234 for one and 1.234 for the other: one table cannot be read for both."""
+    lines = ["code;target", *(f"{i % 9},{i % 7}{i % 3}5;{i % 9 + i / 100}" for i in range(40))]
+    dataset = client.post("/v1/datasets", content="\n".join(lines)).json()["id"]
+    body = {"dataset": dataset, "target": "target", "features": ["code"], "algorithm": {"name": "ridge"}}
+    for kind in ("numeric", "numeric:comma"):
+        model = f"combined-{kind.replace(':', '-')}"
+        done("train", body | {"model": model, "kinds": {"code": kind}})
+    members = [{"model": "combined-numeric"}, {"model": "combined-numeric-comma"}]
+    request = {"model": "combined-none", "dataset": dataset, "members": members}
+    refused = client.post("/v1/jobs/combine", json=request)
+    assert refused.status_code == 422
+    assert [(e["pointer"], e["code"]) for e in refused.json()["errors"]] == [("/members/1/model", "wrong_kind")]
+    assert client.post("/v1/jobs/combine:validate", json=request | {"members": members[1:] * 2}).status_code == 200

@@ -76,9 +76,10 @@ def test_the_version_that_was_started_from_is_not_deleted(client, done, datasets
     ("changes", "faults"),
     [
         ({"algorithm": {"name": "agglomerative"}}, [(AT, "not_offered")]),
-        ({"algorithm": {"name": "linear_sgd"}, "target": "b"}, [(AT, "not_offered")]),
+        ({"algorithm": {"name": "linear_sgd"}, "target": "b"}, [(AT, "invalid")]),
         ({"algorithm": {"name": "kmeans", "n_clusters": 4}}, [("/algorithm/n_clusters", "invalid")]),
         ({"features": ["a"]}, [(AT, "wrong_columns")]),
+        ({"preprocessing": {"basis": [{"kind": "polynomial", "degree": 2}]}}, [("/preprocessing/basis", "invalid")]),
         ({"weights": "c"}, [("/weights", "unknown_column")]),
         ({"initialise_from": {"model": "start-here", "version": 1, "alias": "champion"}}, [(f"{AT}/alias", "invalid")]),
     ],
@@ -92,10 +93,3 @@ def test_what_cannot_start_from_it_is_refused_by_name(client, datasets, first, c
 def test_a_version_that_does_not_exist_is_not_found(client, datasets):
     missing = request("no", datasets[1], initialise_from={"model": "never-trained"})
     assert client.post("/v1/jobs/train", json=missing).status_code == 404
-
-
-def test_other_functions_of_columns_fail_by_name(ended, datasets, first):
-    more = {"preprocessing": {"basis": [{"kind": "polynomial", "degree": 2}]}}
-    error = ended("train", request("odd", datasets[1], initialise_from=first) | more)["error"]
-    assert error["code"] == "invalid_data"
-    assert "start-here/1 cannot be started from" in error["detail"]

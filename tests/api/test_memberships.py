@@ -139,7 +139,7 @@ def test_the_same_mixture_is_a_clustering_on_request(client, expected):
     assert found["predictions"] == np.argmax(found["outputs"]["memberships"], axis=1).tolist()
     report = client.get(f"{CLUSTERS}/versions/1/report").json()
     metrics = {metric["name"] for metric in report["train"]}
-    assert {"silhouette", "davies_bouldin", "quantisation_error"} <= metrics
+    assert {"silhouette", "davies_bouldin", "mean_inertia"} <= metrics
     decoded = client.post(f"{CLUSTERS}/decode", json={"predictions": [0, 1, 2]}).json()["rows"]
     means = [component["mean"] for component in report["unscaled"]["summary"]["components"]]
     np.testing.assert_allclose([[row["values"][name] for name in NAMES] for row in decoded], means, rtol=1e-9)

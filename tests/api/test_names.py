@@ -99,3 +99,19 @@ def test_what_cannot_be_a_reference_is_named_by_its_place(train, reference):
     problem = train(reference)
     assert problem.status_code == 422
     assert [error["pointer"] for error in problem.json()["errors"]] == ["/dataset"]
+
+
+@pytest.mark.parametrize("kind", ["train", "compare", "search"])
+def test_no_job_has_the_name_of_a_kind_of_job(client, upload, train, kind):
+    """There its address would not be found."""
+    dataset = upload(new_name()).json()["id"]
+    assert client.get(f"/v1/jobs/{kind}").status_code == 405
+    refused = train(dataset, name=kind)
+    assert refused.status_code == 422
+    assert [(e["pointer"], e["code"]) for e in refused.json()["errors"]] == [("/name", "reserved_name")]
+
+
+def test_no_dataset_has_the_name_of_an_address(client, upload):
+    refused = upload("upload")
+    assert refused.status_code == 422
+    assert [e["pointer"] for e in refused.json()["errors"]] == ["/query/name"]

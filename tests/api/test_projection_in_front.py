@@ -88,9 +88,6 @@ def test_where_it_cannot_stand_it_is_refused(client, request_of, done):
     refused = client.post("/v1/jobs/train", json=wrong)
     assert refused.status_code == 422
     assert {error["pointer"] for error in refused.json()["errors"]} == {AT}
-    found = client.post("/v1/jobs/search", json=body | {"grid": [{"pointer": "/algorithm/l2", "values": [0.1, 1]}]})
-    assert found.status_code == 422
-    assert any("Only a training takes a projection" in error["detail"] for error in found.json()["errors"]), found.text
     members = [{"model": "front-other"}]
     combined = client.post("/v1/jobs/combine", json={"model": "c", "members": members, "dataset": body["dataset"]})
     assert combined.status_code == 422

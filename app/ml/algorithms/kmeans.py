@@ -44,6 +44,7 @@ from pydantic import Field
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
+    ColumnUnits,
     Context,
     Data,
     Fit,
@@ -55,6 +56,7 @@ from app.ml.contract.algorithm import (
     Symmetry,
     Task,
     Vector,
+    WarmStart,
 )
 from app.ml.numerics.clustering.distortion import distortion
 from app.ml.numerics.clustering.exchange import exchanged
@@ -122,10 +124,14 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     return _fitted(params, best, x, weights)
 
 
-def fit_from(params: KMeans, centres: Matrix, data: Data, _: Context) -> Fit[State]:
+def fit_from(params: KMeans, state: State, data: Data, _: Context) -> Fit[State]:
     order = canonical_order(data.x)
     x, weights = data.x[order], data.weights[order]
-    return _fitted(params, _local(params, x, weights, centres), x, weights)
+    return _fitted(params, _local(params, x, weights, state.centres), x, weights)
+
+
+def moved(state: State, units: ColumnUnits) -> State:
+    return state._replace(centres=units.values(state.centres))
 
 
 def _fitted(params: KMeans, best: Start | Run, x: Matrix, weights: Vector) -> Fit[State]:
@@ -227,7 +233,7 @@ ALGORITHM = Algorithm(
         "distance": Output("Euclidean distance to the nearest centre, in the prepared (scaled) columns.", distance)
     },
     prototypes=lambda _, state: state.centres,
-    fit_from=fit_from,
+    warm_start=WarmStart(fit_from, moved, equal=("n_clusters",), values="centres"),
     summary=summary,
     breaks={
         Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first.",

@@ -14,6 +14,9 @@ it is the rule of Widrow and Hoff, w ← w + r·(y − w·x)x. Without a `learni
 rows, and no step overshoots its own row. `search` needs no slopes. A rate that is too large is detected and reported,
 and the model is the best point met.
 
+A fit may start from the coefficients of another one instead of zero; its steps and its rate begin anew. Where the
+solver goes to the minimum by an interior point method, the start has no part in the result.
+
 `update` takes rows in their order, one online pass, whatever the solver was. With a rate given, solver online,
 `epochs` 1 and no shuffling, fit(A), then update(B), is fit(A and B).
 
@@ -31,7 +34,7 @@ Mehrotra (1992), SIAM J. Optim. 2:575; Bottou (2012), LNCS 7700:421; Battiti & B
 """
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -44,6 +47,7 @@ from app.ml.contract.algorithm import (
     JSON,
     Affine,
     Algorithm,
+    ColumnUnits,
     Context,
     Data,
     Fit,
@@ -54,23 +58,22 @@ from app.ml.contract.algorithm import (
     Symmetry,
     Task,
     Vector,
+    WarmStart,
 )
 from app.ml.contract.staged_fit import fit_in_stages
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import class_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import forms
-from app.ml.numerics.linear_models.interior_point import proven
+from app.ml.numerics.linear_models.first_learning_rate import LIMITS, first_learning_rate
 from app.ml.numerics.linear_models.losses import Loss, MeanLoss, losses
+from app.ml.numerics.linear_models.mean_loss_minimum import mean_loss_minimum
 from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
-from app.ml.numerics.optimise.gradient_descent import RUNAWAY, Bottom, accelerated, by_feel, flat, steepest
+from app.ml.numerics.optimise.gradient_descent import RUNAWAY, Bottom, flat
 from app.ml.numerics.optimise.loss_curves import LossCurves
 
-LIMITS = {Loss.SQUARED: 1.0, Loss.LOGISTIC: 4.0, Loss.SOFTMAX: 2.0}
-"""One over the curvature: a step of this over ‖x‖² does not overshoot its row."""
 POWERS = {"constant": 0.0, "root": 0.5, "inverse": 1.0}
 AT_ONCE = Fault("/solver", "Only the solver online learns rows in an order of difficulty: set solver to online.")
-START = 0.1
-"""The first rate, as a share of the largest sensible one."""
+NO_START = "The minimum of this loss does not depend on the version to start from, and is found without it."
 
 
 class LinearSGD(Params):
@@ -125,7 +128,23 @@ class State(NamedTuple):
 
 
 def fit(params: LinearSGD, data: Data, context: Context) -> Fit[State]:
-    state = _start(params, data)
+    return _fitted(params, _start(params, data), data, context)
+
+
+def fit_from(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
+    start = _start(params, data)
+    own = start._replace(coef=state.coef.copy(), intercept=state.intercept.copy())
+    fit = _fitted(params, own if own.coef.shape == start.coef.shape else start, data, context)
+    used = _kind(params, data)[0].smooth or params.solver != "batch" or params.learning_rate is not None
+    return fit if used else replace(fit, warnings=(*fit.warnings, NO_START))
+
+
+def moved(state: State, units: ColumnUnits) -> State:
+    coef = state.coef.T
+    return state._replace(coef=units.coef(coef).T, intercept=state.intercept + units.constant(coef))
+
+
+def _fitted(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found out
         if params.solver == "online":
             return fit_in_stages(partial(_online, params), state, data, context)
@@ -175,13 +194,7 @@ def _start(params: LinearSGD, data: Data) -> State:
     k = data.targets.shape[1]
     s = 1 if k <= 2 else k
     seen = np.asarray(data.targets.any(axis=0)) if classes else np.zeros(0, bool)
-    rate = params.learning_rate
-    if rate is None:
-        kind, targets = _kind(params, data)
-        with np.errstate(over="ignore"):
-            length = float(np.square(data.x).sum(axis=1).mean()) + params.fit_intercept
-        size = float(np.abs(targets - np.median(targets)).mean()) if kind is Loss.ABSOLUTE else 1.0
-        rate = START * LIMITS.get(kind, size or 1.0) / length if 0 < length < math.inf else 1.0
+    rate = params.learning_rate or first_learning_rate(*_kind(params, data), data.x, intercept=params.fit_intercept)
     return State(np.zeros((s, data.x.shape[1])), np.zeros(s), seen, rate, float(data.weights.mean()), 0)
 
 
@@ -210,26 +223,16 @@ def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> F
     made = MeanLoss.plain if literal else MeanLoss.scaled
     function = made(kind, data.x, targets, data.weights, params.l2, intercept=params.fit_intercept)
     curves = LossCurves(context.progress, params.max_iter)
-    bottom = _descended(params, function, curves)
-    coef, intercept = function.linear(bottom.point)
-    state.coef[kept], state.intercept[kept] = coef.T, intercept
+    warm = bool(state.coef.any())
+    start = function.point(state.coef[kept].T, state.intercept[kept]) if warm else function.zero
+    bottom = mean_loss_minimum(function, start, params, curves)
+    if not warm or bottom.point is not start:  # else it is there already, to the last bit
+        coef, intercept = function.linear(bottom.point)
+        state.coef[kept], state.intercept[kept] = coef.T, intercept
     if not _finite(state):
         state = _start(params, data)
         bottom = bottom._replace(converged=False, diverged=True)
     return Fit(state, bottom.converged, bottom.iterations, curves.values, _warnings(params, kind, bottom))
-
-
-def _descended(params: LinearSGD, function: MeanLoss, watch: Callable[..., None]) -> Bottom:
-    if params.solver == "search":
-        found = by_feel(function, function.zero, params.max_iter, watch)
-        return found._replace(converged=found.converged and function.kind.smooth)
-    if params.learning_rate is not None:
-        return steepest(
-            function, function.zero, rate=params.learning_rate, tol=params.tol, max_iter=params.max_iter, watch=watch
-        )
-    if function.kind.smooth:
-        return accelerated(function, function.zero, params.tol, params.max_iter, watch)
-    return proven(function, params.tol, params.max_iter, watch)
 
 
 def _online(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
@@ -309,5 +312,6 @@ ALGORITHM = Algorithm(
     objective=objective,
     summary=summary,
     unscaled=summary,
+    warm_start=WarmStart(fit_from, moved, equal=("fit_intercept",)),
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )

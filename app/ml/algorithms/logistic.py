@@ -7,6 +7,8 @@ small, else L-BFGS, in standardised coordinates, from the observed share of each
 stops early: part of the rows is held out, stratified, and the coefficients that do best on those are kept. A class
 without rows has probability 0.
 
+A fit may start from the coefficients of another one: it takes fewer iterations to the same minimum.
+
 Errors of coefficients follow from the curvature of the penalised loss at its minimum; odds ratios are exp β.
 
 In short: The log odds of the classes are weighted sums of the inputs. The weights make the training classes as likely
@@ -32,6 +34,7 @@ from app.ml.contract.algorithm import (
     JSON,
     Affine,
     Algorithm,
+    ColumnUnits,
     Context,
     Data,
     Fit,
@@ -43,13 +46,14 @@ from app.ml.contract.algorithm import (
     Symmetry,
     Task,
     Vector,
+    WarmStart,
 )
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
-from app.ml.numerics.linear_models.score_curvature import at_the_start, score_by_score
+from app.ml.numerics.linear_models.cross_entropy_minimum import PART, minimum
 from app.ml.numerics.linear_models.softmax import losses, of_two, one_of_two, probabilities
-from app.ml.numerics.optimise.newton import SLOW, Minimum, lbfgs, newton, quasi_newton
+from app.ml.numerics.optimise.newton import Minimum
 
 MOST_UNKNOWNS = 100
 """Up to here the errors of coefficients are reported."""
@@ -60,15 +64,7 @@ SEPARABLE = (
     "follows from it, and their errors are not reported. Probabilities so sure deserve doubt; a larger "
     "penalty is modest."
 )
-PART, RARE = 8192, 50
-"""Rows to start with, and how many of each class there have to be among them."""
-FEW_UNKNOWNS, WIDE, DEAR = 100, 2000, 0.8
-"""Limits for more than two classes: up to the first Newton at once; inputs up to the second have a spectrum that is
-soon found. Then a Hessian costs some dozens of steps: it serves while these bring the gradient to the last share."""
-FIRST_STEPS, ROUGH_STEPS = 4, 44
-"""Steps by the curvature at the start, and by that of each score by itself: together they cost about one Hessian."""
-NEWTON_UNKNOWNS = 1000
-"""Up to here ten Newton steps cost about what some hundred L-BFGS steps do, and end at the minimum more surely."""
+OTHER_CLASSES = "The training rows do not have all classes of the version to start from: the fit started anew."
 
 
 class Logistic(Params):
@@ -106,7 +102,8 @@ class State(NamedTuple):
     """(d + 1, s, m): FFᵀ is the covariance of coefficients and intercept; empty where it is not reported."""
 
 
-def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
+def fit(params: Logistic, data: Data, context: Context, start: State | None = None) -> Fit[State]:
+    """start: in the columns of these data; None: the observed share of each class."""
     seen = np.asarray(data.targets.any(axis=0))
     if seen.sum() == 1:
         return Fit(State(np.zeros((data.x.shape[1], 0)), np.zeros(0), seen), warnings=("There is only one class.",))
@@ -114,9 +111,13 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
     learned = data.take(~aside) if aside.any() else data
     loss = CrossEntropy.of(learned.x, _targets(learned.targets, seen), learned.weights, _beside_sum(params, learned))
     watch = _Watch(params, loss, data.take(aside) if aside.any() else None, seen, context.progress)
-    found = _minimise(params, loss, watch)
+    warm = start is not None and np.array_equal(start.seen, seen)
+    first = loss.point(start.coef, start.intercept) if start is not None and warm else loss.start
+    found = minimum(loss, first, watch, params, warm=warm)
     point = found.x if watch.best is None else watch.best
     state = State(*loss.linear(point), seen)
+    if start is not None and warm and point is first:  # it is there already, to the last bit
+        state = State(start.coef, start.intercept, seen)
     apart = _separates(state, learned)
     if found.converged and watch.best is None and not apart and point.size <= MOST_UNKNOWNS:
         state = state._replace(factor=loss.errors(point, float(learned.weights.sum())))
@@ -125,8 +126,20 @@ def fit(params: Logistic, data: Data, context: Context) -> Fit[State]:
         converged=found.converged and watch.best is None,
         iterations=found.iterations,
         curves=watch.curves,
-        warnings=(*_warnings(params, found, watch), *([SEPARABLE] if apart else [])),
+        warnings=(
+            *_warnings(params, found, watch),
+            *([SEPARABLE] if apart else []),
+            *([OTHER_CLASSES] if start is not None and not warm else []),
+        ),
     )
+
+
+def fit_from(params: Logistic, state: State, data: Data, context: Context) -> Fit[State]:
+    return fit(params, data, context, state)
+
+
+def moved(state: State, units: ColumnUnits) -> State:
+    return state._replace(coef=units.coef(state.coef), intercept=state.intercept + units.constant(state.coef))
 
 
 def _beside_sum(params: Logistic, data: Data) -> float:
@@ -223,37 +236,6 @@ def _aside(params: Logistic, data: Data, rng: np.random.Generator) -> NDArray[np
     return aside
 
 
-def _minimise(params: Logistic, loss: CrossEntropy, watch: "_Watch") -> Minimum:
-    """Many scores at once: first by steps that need no Hessian, then, if these do not arrive, as anything else."""
-    found, (d, s) = Minimum(loss.start, converged=False, iterations=0), (loss.x.shape[1], loss.targets.shape[1])
-    if params.solver == "auto" and s > 1 and found.x.size > FEW_UNKNOWNS and d <= WIDE:
-        for steps, curvature in ((FIRST_STEPS, at_the_start), (ROUGH_STEPS, score_by_score)):
-            most = min(steps, params.max_iter - found.iterations)
-            rough = quasi_newton(loss, curvature(loss, found.x), found.x, tol=params.tol, max_iter=most, watch=watch)
-            found = rough._replace(iterations=found.iterations + rough.iterations)
-            if found.converged or watch.stopped or found.iterations == params.max_iter:
-                return found
-    last = _thorough(params, loss, found.x, params.max_iter - found.iterations, watch)
-    return last._replace(iterations=found.iterations + last.iterations)
-
-
-def _thorough(params: Logistic, loss: CrossEntropy, start: Vector, max_iter: int, watch: "_Watch") -> Minimum:
-    if params.solver == "lbfgs" or (params.solver == "auto" and start.size > NEWTON_UNKNOWNS):
-        return lbfgs(loss, start, tol=params.tol, max_iter=max_iter, watch=watch)
-    few, hessian = len(loss.x) // max(PART, 4 * start.size), loss.hessian
-    if few >= 4 and not params.early_stopping:
-        start, hessian = _head_start(loss.every(few), start), loss.every(4).hessian
-    slow = DEAR if start.size > FEW_UNKNOWNS and loss.targets.shape[1] > 1 else SLOW
-    return newton(loss, hessian, start, tol=params.tol, max_iter=max_iter, watch=watch, slow=slow)
-
-
-def _head_start(part: CrossEntropy, start: Vector) -> Vector:
-    """The minimum of a part of the rows: of many, few show where to look (Byrd et al. 2011)."""
-    if (np.minimum(part.targets.sum(axis=0), (1 - part.targets).sum(axis=0)) < RARE).any():
-        return start
-    return newton(part, part.hessian, start, tol=1e-2, max_iter=20, watch=lambda _point, _value: False).x
-
-
 @dataclass
 class _Watch:
     """Records the losses, reports the progress, and stops when the held-out loss rises."""
@@ -311,5 +293,6 @@ ALGORITHM = Algorithm(
     objective=objective,
     summary=summary,
     unscaled=summary,
+    warm_start=WarmStart(fit_from, moved),
     breaks={Symmetry.SCALE: "the penalty counts coefficients in the units of their columns"},
 )

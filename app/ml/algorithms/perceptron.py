@@ -12,6 +12,8 @@ separate the rows have not converged. A row weight scales the row's corrections.
 
 Shares are no probabilities: of two classes they are (1 ± s)/2 with s the depth of the row on its side, in units of R.
 
+A fit may start from the last weights of another one instead of zero; then nothing bounds its mistakes.
+
 `update` takes rows in their order, once. So fit(A), then update(B), with `epochs` 1 and no shuffling, is fit(A and B).
 
 In short: Rows are shown one after the other, and each mistake moves a separating plane towards the row. If the
@@ -48,6 +50,7 @@ from app.ml.contract.algorithm import (
     JSON,
     Affine,
     Algorithm,
+    ColumnUnits,
     Context,
     Data,
     Fit,
@@ -57,6 +60,7 @@ from app.ml.contract.algorithm import (
     Symmetry,
     Task,
     Vector,
+    WarmStart,
 )
 from app.ml.contract.progress import part_of
 from app.ml.numerics.linear_algebra.solve import each_row
@@ -103,11 +107,28 @@ class State(NamedTuple):
 
 
 def fit(params: Perceptron, data: Data, context: Context) -> Fit[State]:
-    n, k = data.targets.shape
-    nothing = np.zeros((k, data.x.shape[1] + 1))
-    state = State(nothing, nothing, np.zeros(k, bool), 0, 0, 0.0, math.nan, math.nan)
+    return _fitted(params, _started(np.zeros((data.targets.shape[1], data.x.shape[1] + 1))), data, context)
+
+
+def fit_from(params: Perceptron, state: State, data: Data, context: Context) -> Fit[State]:
+    fit = _fitted(params, _started(state.coef), data, context)
+    return replace(fit, state=fit.state._replace(bound=math.nan))
+
+
+def moved(state: State, units: ColumnUnits) -> State:
+    coef = state.coef[:, :-1].T
+    return state._replace(coef=np.vstack([units.coef(coef), state.coef[:, -1] + units.constant(coef)]).T)
+
+
+def _started(coef: Matrix) -> State:
+    """Before the first round, with these weights (k, d + 1)."""
+    coef = np.ascontiguousarray(coef)
+    return State(coef, np.zeros(coef.shape), np.zeros(len(coef), bool), 0, 0, 0.0, math.nan, math.nan)
+
+
+def _fitted(params: Perceptron, state: State, data: Data, context: Context) -> Fit[State]:
     curve: list[float] = []
-    counts, stages = np.zeros(n, np.intp), data.stages
+    counts, stages = np.zeros(len(data.x), np.intp), data.stages
     for at, rows in enumerate(stages):
         own = replace(context, progress=part_of(context.progress, at, len(stages)))
         state, errors, wrong = _passes(params, state, data, rows, own)
@@ -239,6 +260,7 @@ ALGORITHM = Algorithm(
     rowwise=True,
     summary=summary,
     unscaled=summary,
+    warm_start=WarmStart(fit_from, moved, equal=("fit_intercept",), values="weights"),
     breaks={
         Symmetry.ROW_ORDER: "an online learner: which rows are mistakes depends on those before",
         Symmetry.SCALE: "a correction adds the row itself, whose columns count by their units",

@@ -52,6 +52,7 @@ __all__ = [
     "TargetUse",
     "Task",
     "Vector",
+    "WarmStart",
     "in_turn",
     "item_places",
     "learner",
@@ -178,6 +179,19 @@ class LeaveOneOut(NamedTuple):
     """Maps params to True if shifting and scaling single columns leaves the predictions unchanged."""
 
 
+class WarmStart(NamedTuple):
+    """A fit that starts from the state of another fit of the same columns and classes."""
+
+    fit: Callable[[Any, Any, Data, Context], Fit[Any]]
+    """Maps (params, state, data, context) to the fit; the state is in the columns of the data."""
+    moved: Callable[[Any, ColumnUnits], Any]
+    """Maps (state, units) to the same state in columns whose numbers are `units.values` of its own."""
+    equal: tuple[str, ...] = ()
+    """Parameters that both fits have in common."""
+    values: str = "coefficients"
+    """Noun for the numbers that the fit starts from."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Algorithm(Generic[P, S]):
     """One entry of the catalogue, as its file states it. The file's name is the algorithm's name.
@@ -251,8 +265,8 @@ class Algorithm(Generic[P, S]):
     named: Callable[[P, S, Data, Labels, Sequence[str]], S] | None = None
     """Maps (params, state, data, codes, names) to the state with names of its clusters, by classes that the fit has not
     seen: codes (n,) of the rows, -1 where there is none, and the name of each class."""
-    fit_from: Callable[[P, Matrix, Data, Context], Fit[S]] | None = None
-    """A fit that starts from these prototypes (k, d), in place of draws; k is the parameter `n_clusters`."""
+    warm_start: WarmStart | None = None
+    """A fit that starts from another one; None: it always starts anew."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None

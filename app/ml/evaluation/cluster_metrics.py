@@ -28,7 +28,7 @@ def clustering(x: Matrix, labels: Labels, centres: Matrix, draws: Resamples) -> 
         _silhouette(x, labels, draws),
         _calinski_harabasz(squares, between, np.unique(labels).size, draws),
         *_davies_bouldin(np.sqrt(squares), labels, centres, draws),
-        mean("quantisation_error", squares, draws),
+        mean("mean_inertia", squares, draws),
         bootstrapped("inertia", squares.sum(), n * draws.sums(squares) / draws.size(), n),
         *sizes(labels, len(centres)),
     ]

@@ -4,6 +4,7 @@ The result has an interval and a histogram for every coefficient (in the table's
 given rows and for every metric, a rectangle that holds all coefficients at once, and ellipses for pairs of them.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,12 +16,15 @@ from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Version
+from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
+from app.ml.models.model import Model
 from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.tables.rows import read_rows
 from app.ml.training.bootstrap_refits import Numbers, Refits, refit
 from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.counts import scaling_faults
 from app.ml.training.plan import Plan, plan
+from app.ml.training.projection import Projection
 from app.ml.training.relation_faults import repeated_rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
@@ -94,17 +98,25 @@ class Bootstrap(Result):
 def needs(request: BootstrapRequest) -> Needs:
     if (request.model is None) == (request.training is None):
         raise InvalidRequest(faults=[Fault("/training", "Give either a model or a training, and not both.")])
-    return Needs((request.dataset,), () if request.model is None else (VersionRef(request.model, request.version),))
+    if request.model is not None:
+        return Needs((request.dataset,), (VersionRef(request.model, request.version),))
+    projection = request.training and request.training.preprocessing.projection
+    return Needs((request.dataset,), (projection.wanted,) if projection else ())
 
 
 def check(request: BootstrapRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
-    spec = _spec(request, *known.models)
-    planned = _planned(request, spec, sheet.columns, sheet.rows)
+    if request.training and (
+        faults := [*scaling_faults(request.training.preprocessing, [request.training.algorithm], "/training")]
+    ):
+        raise InvalidRequest(faults=faults)
+    spec = _spec(request, known.models)
+    projection = _projection(request, [(version, None) for version in known.models])
+    planned = _planned(request, spec, sheet, sheet.rows, projection)
     _rows_to_predict(request, planned, sheet.columns)
     fits = 1 + request.resamples + (planned.units if request.interval == "accelerated" else 0)
     warnings = list(planned.warnings)
-    if known.models and known.models[0].header.receipt.get("data_digest") != sheet.digest:
+    if request.model is not None and known.models[0].header.receipt.get("data_digest") != sheet.digest:
         warnings.append("The model was trained on other data than these.")
     estimate = BootstrapEstimate(
         fits=fits,
@@ -112,17 +124,19 @@ def check(request: BootstrapRequest, known: JobContext) -> Checked:
         seconds=round(BASE_SECONDS + (planned.seconds - BASE_SECONDS) * fits, 2),
         warnings=warnings,
     )
-    return Checked(request.model, algorithms=(spec.algorithm.name,), estimate=estimate)
+    names = dict.fromkeys([spec.algorithm.name, *(version.header.algorithm for version in known.models)])
+    return Checked(request.model, algorithms=tuple(names), estimate=estimate)
 
 
 def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     stages = Stages(progress)
     (source,) = inputs.datasets
     stages(0.0, "reading the table")
-    spec = _spec(request, *(loaded.version for loaded in inputs.models))
+    spec = _spec(request, [loaded.version for loaded in inputs.models])
     source = source.used_as(spec.kinds)
-    columns, table = source.sheet.columns, source.read()
-    planned = _planned(request, spec, columns, table.num_rows)
+    table = source.read()
+    projection = _projection(request, [(loaded.version, loaded.model) for loaded in inputs.models])
+    planned = _planned(request, spec, source.sheet, table.num_rows, projection)
     training_set = TrainingSet.read(planned, table, inputs.each)
     del table
 
@@ -134,7 +148,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
 
     refits = refit(
         training_set,
-        _rows_to_predict(request, planned, columns),
+        _rows_to_predict(request, planned, source.sheet.columns),
         resamples=request.resamples,
         jackknife=request.interval == "accelerated",
         noise=request.draw == "noise",
@@ -144,9 +158,17 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     return Outcome(result=_result(request, refits, planned, spec.validation.group))
 
 
-def _spec(request: BootstrapRequest, version: Version | None = None) -> TrainSpec:
-    """With no rows held out: all are drawn from."""
-    spec = request.training or _trained_by(version)
+def _projection(request: BootstrapRequest, found: Sequence[tuple[Version, Model | None]]) -> Projection | None:
+    """The one that the training names, or that the model stands behind. found: in the order of `needs`."""
+    if not found:
+        return None
+    version, model = found[0]
+    return Projection(*version, model) if request.model is None else Projection.within(version.header, model)
+
+
+def _spec(request: BootstrapRequest, versions: Sequence[Version]) -> TrainSpec:
+    """With no rows held out: all are drawn from. versions: in the order of `needs`."""
+    spec = request.training or _trained_by(next(iter(versions), None))
     idle = Validation(test_fraction=0.0, group=spec.validation.group)
     return spec.model_copy(update={"validation": idle})
 
@@ -168,17 +190,18 @@ def _trained_by(version: Version | None) -> TrainSpec:
         ) from None
 
 
-def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableColumn, ...], rows: int) -> Plan:
+def _planned(
+    request: BootstrapRequest, spec: TrainSpec, sheet: Sheet, rows: int, projection: Projection | None
+) -> Plan:
     """Raises InvalidRequest with pointers into this request."""
+    root = "/model" if request.training is None else "/training"
+    related = None if spec.relations is None else [repeated_rows(f"{root}/relations", "a model without relations")]
     try:
-        planned = plan(spec, columns, rows)
+        planned = plan(spec.model_copy(update={"relations": None}), sheet.columns, rows, projection=projection)
     except InvalidRequest as error:
-        root = "/model" if request.training is None else "/training"
         faults = [f if f.pointer == "/dataset" else Fault(f"{root}{f.pointer}", f.detail, f.code) for f in error.faults]
-        raise InvalidRequest(error.detail, faults=faults) from None
-    faults = []
-    if spec.relations is not None:
-        faults.append(repeated_rows("/model" if request.training is None else "/training", "a model without relations"))
+        raise InvalidRequest(error.detail, faults=[*faults, *(related or ())]) from None
+    faults = related or []
     if request.rows and not planned.task.supervised:
         faults.append(Fault("/rows", "Only models with a target predict something that can be compared."))
     if request.interval == "accelerated" and planned.units > MOST_LEFT_OUT:
@@ -190,7 +213,8 @@ def _planned(request: BootstrapRequest, spec: TrainSpec, columns: tuple[TableCol
             faults.append(Fault("/interval", "Accelerated intervals belong to rows that are drawn."))
     if faults:
         raise InvalidRequest(faults=faults)
-    return planned
+    more = () if projection is None else projection.warnings(sheet.digest)
+    return planned._replace(warnings=(*planned.warnings, *more))
 
 
 def _rows_to_predict(request: BootstrapRequest, planned: Plan, columns: tuple[TableColumn, ...]) -> pa.Table | None:
@@ -199,7 +223,9 @@ def _rows_to_predict(request: BootstrapRequest, planned: Plan, columns: tuple[Ta
         return None
     kinds = {column.name: column.kind for column in columns}
     inputs = [InputColumn(name=name, kind=kinds[name]) for name in planned.features]
-    return read_rows({"rows": request.rows}, inputs, max_rows=MOST_ROWS).table
+    table = read_rows({"rows": request.rows}, inputs, max_rows=MOST_ROWS).table
+    projection = planned.projection
+    return projection.table(table) if projection and projection.fitted else table
 
 
 def _result(request: BootstrapRequest, refits: Refits, planned: Plan, group: str | None) -> Bootstrap:

@@ -26,6 +26,7 @@ from app.ml.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome
 from app.ml.models import seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.golden import record_golden, spaced
+from app.ml.models.header import Header
 from app.ml.models.member_view import View, common
 from app.ml.models.model import Model, encode
 from app.ml.preparation.preparation import Preparation
@@ -126,7 +127,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
 
 
 def _faults(request: CombineRequest, versions: Sequence[Version]) -> Iterator[Fault]:
-    first, kinds = versions[0], dict[str, str]()
+    first, kinds, given = versions[0], dict[str, str](), dict[str, str]()
     for place, (one, version) in enumerate(zip(request.members, versions, strict=True)):
         at, header = f"/members/{place}", version.header
         yield from one.choice_faults(at)
@@ -142,6 +143,16 @@ def _faults(request: CombineRequest, versions: Sequence[Version]) -> Iterator[Fa
             if kinds.setdefault(column.name, column.kind) != column.kind:
                 detail = f"It takes {column.name!r} as {column.kind}, another member as {kinds[column.name]}."
                 yield Fault(f"{at}/model", detail, "wrong_kind")
+        yield from _given_kind_faults(at, header, given)
+
+
+def _given_kind_faults(at: str, header: Header, given: dict[str, str]) -> Iterator[Fault]:
+    """Columns for which another member's training gave another kind. given: by the members before."""
+    used, columns = kinds_used(header.receipt), {*(column.name for column in header.inputs), header.target}
+    for name, kind in used.items():
+        if name in columns and given.setdefault(name, kind) != kind:
+            detail = f"Its training reads {name!r} as {kind}, that of another member as {given[name]}: combine members"
+            yield Fault(f"{at}/model", f"{detail} of one kind.", "wrong_kind")
 
 
 def _what(version: Version) -> str:

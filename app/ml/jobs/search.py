@@ -6,7 +6,8 @@ candidates are better together, the result holds their committee, ready to be tr
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import cache
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -17,11 +18,15 @@ from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.counts import scaling_faults
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
+from app.ml.training.projection import Projection
 from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_fault
+from app.ml.training.related_table import RelatedTable
 from app.ml.training.search import CandidateResult, rank
 from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from app.references import DatasetReference
 from app.suggestions import no_such
 
@@ -92,12 +97,18 @@ class SearchResult(Result):
 
 
 def needs(request: SearchRequest) -> Needs:
-    return Needs(datasets=(request.dataset,))
+    relations, projection = request.relations, request.preprocessing.projection
+    related = () if relations is None or relations.form == "square" else (relations.dataset,)
+    return Needs((request.dataset, *related), () if projection is None else (projection.wanted,))
 
 
 def check(request: SearchRequest, known: JobContext) -> Checked:
-    (sheet,) = known.datasets
-    faults = []
+    sheet, *others = known.datasets
+    fixed = _Fixed(
+        next((Projection(*one) for one in known.models), None),
+        next((RelatedTable(one.digest, one.columns) for one in others), None),
+    )
+    faults = [*scaling_faults(request.preprocessing, [request.algorithm, *request.alternatives])]
     if request.validation.method != "kfold":
         faults.append(Fault("/validation/method", "A search validates by kfold."))
     if request.metric is not None and request.metric not in {*NAMES, *REFUSED}:
@@ -106,7 +117,7 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     if faults:
         raise InvalidRequest(faults=faults)
     found = candidates(request)
-    plans = _plans(found, sheet)
+    plans = _plans(found, sheet, fixed)
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
     if fault := metric_fault(request.metric, plans[0].task, compared=plans[0].reference is not None):
@@ -115,24 +126,39 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
         raise InvalidRequest(faults=[Fault("/metric", detail)])
     each = fits(request.metric, request.validation.folds)
+    last = 0.0 if request.model is None else max(one.seconds - BASE_SECONDS + one.halvings for one in plans)
     estimate = SearchEstimate(
         candidates=len(found),
-        fits=each * len(found) + 1,
+        fits=each * len(found) + (request.model is not None),
         memory_bytes=max(one.memory_bytes for one in plans),
-        seconds=round(BASE_SECONDS + sum(each * (one.seconds - BASE_SECONDS) for one in plans), 2),
-        warnings=list(dict.fromkeys(warning for one in plans for warning in one.warnings)),
+        seconds=round(BASE_SECONDS + last + sum(each * (one.seconds - BASE_SECONDS) for one in plans), 2),
+        warnings=list(dict.fromkeys([*(warning for one in plans for warning in one.warnings), *fixed.warnings(sheet)])),
     )
     names = tuple(sorted({one.spec.algorithm.name for one in found}))
-    return Checked(request.model, None, names, estimate)
+    names += tuple(version.header.algorithm for version in known.models)
+    return Checked(request.model, None, tuple(sorted(set(names))), estimate)
 
 
-def _plans(found: Sequence[Candidate], sheet: Sheet) -> list[Plan]:
+class _Fixed(NamedTuple):
+    """Parts of the request that are the same for every candidate, in every fold."""
+
+    projection: Projection | None
+    related: RelatedTable | None
+
+    def plan(self, spec: TrainSpec, sheet: Sheet) -> Plan:
+        return plan(spec, sheet.columns, sheet.rows, projection=self.projection, related=self.related)
+
+    def warnings(self, sheet: Sheet) -> Sequence[str]:
+        return () if self.projection is None else [*self.projection.warnings(sheet.digest)]
+
+
+def _plans(found: Sequence[Candidate], sheet: Sheet, fixed: _Fixed) -> list[Plan]:
     """Plan of each candidate. Raises InvalidRequest with every fault of any."""
     plans: list[Plan] = []
     faults: dict[Fault, None] = {}
     for one in found:
         try:
-            plans.append(plan(one.spec, sheet.columns, sheet.rows))
+            plans.append(fixed.plan(one.spec, sheet))
         except InvalidRequest as error:
             for fault in error.faults:
                 where = one.root + fault.pointer.removeprefix("/algorithm")
@@ -144,10 +170,15 @@ def _plans(found: Sequence[Candidate], sheet: Sheet) -> list[Plan]:
 
 
 def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
-    source = inputs.datasets[0].used_as(request.kinds)
-    columns, table, stages = source.sheet.columns, source.read(), Stages(progress)
+    source, *others = inputs.datasets
+    source = source.used_as(request.kinds)
+    sheet, table, stages = source.sheet, source.read(), Stages(progress)
+    fixed = _Fixed(
+        next((Projection(*one.version, one.model) for one in inputs.models), None),
+        next((RelatedTable(one.sheet.digest, one.sheet.columns, cache(one.read)) for one in others), None),
+    )
     found = candidates(request)
-    planned = plan(found[0].spec, columns, table.num_rows)
+    planned = fixed.plan(found[0].spec, sheet)
     ranking = rank(
         found,
         planned,
@@ -169,18 +200,18 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         evidence=ranking.evidence,
         candidates=ranking.tried,
         ensemble=ranking.ensemble,
-        warnings=[*ranking.warnings, *([lucky] if len(found) >= MANY else [])],
+        warnings=[*ranking.warnings, *fixed.warnings(sheet), *([lucky] if len(found) >= MANY else [])],
     )
     if request.model is None:
         return Outcome(result=result)
     received = stages.within(CHOSEN, 1.0, "training the chosen one")
     if ranking.best:
-        planned = plan(found[ranking.best].spec, columns, table.num_rows)
+        planned = fixed.plan(found[ranking.best].spec, sheet)
     trained = train(
-        planned,
+        planned._replace(warnings=(*planned.warnings, *fixed.warnings(sheet))),
         table,
-        data_digest=source.sheet.digest,
-        reading=source.sheet.reading,
+        data_digest=sheet.digest,
+        reading=sheet.reading,
         progress=reporter(received),
         each=inputs.each,
     )

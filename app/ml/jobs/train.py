@@ -10,6 +10,7 @@ from app.errors import InvalidRequest
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Trained
+from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import TrainEstimate, estimate
 from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
 from app.ml.training.plan import Plan, plan
@@ -32,9 +33,10 @@ class TrainRequest(TrainSpec, Request):
     )
     initialise_from: ModelRef | None = Field(
         None,
-        description="A version of a model of the same algorithm and columns, whose centres the fit starts from in "
-        "place of random draws: for `kmeans`, with as many clusters. Scales are learned anew. The version is kept "
-        "while one that started from it exists. Null: the fit starts anew.",
+        description="A version of a model of the same algorithm, columns, classes and preprocessing, from which the "
+        "fit starts: from its centres in place of random draws for `kmeans`, with as many clusters, and from its "
+        "coefficients in place of zeros for `linear_sgd`, `logistic` and `perceptron`. Scales are learned anew, and "
+        "the numbers converted. The version is kept while one that started from it exists. Null: the fit starts anew.",
     )
 
 
@@ -47,7 +49,13 @@ def needs(request: TrainRequest) -> Needs:
 
 
 def check(request: TrainRequest, known: JobContext) -> Checked:
-    rows, planned = _checked(request, known)
+    faults = [*scaling_faults(request.preprocessing, [request.algorithm])]
+    try:
+        rows, planned = _checked(request, known)
+    except InvalidRequest as error:
+        raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
+    if faults:
+        raise InvalidRequest(faults=faults)
     name = request.algorithm.name
     names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
     return Checked(request.model, name, tuple(names), estimate(planned, rows))
@@ -108,7 +116,7 @@ def _planned(
         return plan(request, sheet.columns, sheet.rows, memory_bytes, projection=projection, related=named)
 
     planned = _started(request, start, make)
-    more = () if projection is None else projection.warnings(sheet.digest)
+    more = [warning for one in (projection, start) if one for warning in one.warnings(sheet.digest)]
     return planned._replace(warnings=(*planned.warnings, *more))
 
 
@@ -120,8 +128,8 @@ def _started(request: TrainRequest, start: Start | None, make: Callable[[], Plan
     try:
         planned = make()
     except InvalidRequest as error:
-        raise InvalidRequest(faults=(*error.faults, *faults, *start_faults(request, start, ()))) from None
-    if faults := [*faults, *start_faults(request, start, planned.features)]:
+        raise InvalidRequest(faults=(*error.faults, *faults, *start_faults(request, start, None))) from None
+    if faults := [*faults, *start_faults(request, start, planned)]:
         raise InvalidRequest(faults=faults)
     return planned._replace(start=start)
 

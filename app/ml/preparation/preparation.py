@@ -112,6 +112,21 @@ class Preparation:
         p = len(self.inputs)
         return LevelCodes(self.inputs, self.learned.other[:p], self.learned.missing[:p])
 
+    @property
+    def words(self) -> tuple[tuple[str, ...], ...]:
+        """(d,) the levels by code, where the algorithm takes categories; none of a numeric column."""
+        if not self.keeps_categories:
+            return ()
+        levels = {column.name: tuple(column.levels or ()) for column in self.inputs}
+        return tuple(levels.get(name, ()) for name in self.layout.names)
+
+    @property
+    def indicated(self) -> int:
+        """Number of inputs that have an indicator for each level."""
+        if self.keeps_categories:
+            return 0
+        return sum(column.levels is not None for column in self.inputs) - len(self.encodings)
+
     @cached_property
     def basis(self) -> Basis:
         return Basis(tuple(column.name for column in self.inputs), self.functions)

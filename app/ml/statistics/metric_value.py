@@ -92,7 +92,7 @@ MEASURES = {
     "f1": _SCORE,
     "silhouette": _CORRELATION._replace(of=_LABEL),
     "davies_bouldin": Measure(of=_LABEL),
-    "quantisation_error": Measure(of=_LABEL),
+    "mean_inertia": Measure(of=_LABEL),
     "cophenetic_correlation": _CORRELATION._replace(of=_LABEL),
     "stability": _CORRELATION._replace(of=_LABEL),
     "adjusted_rand": _CORRELATION._replace(of=_LABEL),

@@ -156,6 +156,8 @@ def _stray(spec: SearchSpec, axis: Grid | Draw) -> str:
         return "There is no such alternative."
     if axis.pointer == f"{_root(_place(axis.pointer))}name":
         return "Other algorithms are named in alternatives."
+    if axis.pointer.startswith("/preprocessing/projection"):
+        return "All candidates learn from the coordinates of one projection: search once for each."
     return ""
 
 

@@ -15,10 +15,10 @@ from app.ml.evaluation.splits import Split, kfold
 from app.ml.statistics.intervals import clopper_pearson
 from app.ml.statistics.metric_value import Metric, fold_mean, metric
 from app.ml.training.cluster_criteria import stability
+from app.ml.training.cost import HALVED_ROWS, HALVINGS
 from app.ml.training.training_set import TrainingSet
 
 NAME = "stability"
-HALVINGS, HALVED_ROWS = 10, 1000
 STREAM = 7
 """Stream of the seed's random numbers, so that no other draw of the training changes."""
 NOTE = (

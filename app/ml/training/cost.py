@@ -20,6 +20,8 @@ FEWEST = 1000
 """Rows learned at a time at least, however wide."""
 HELD = 5
 """Batches held at once: rows held out, the sample, the batch, and copies on the way."""
+HALVINGS, HALVED_ROWS = 10, 1000
+"""Halvings of a clustering for its stability, and the most rows that are halved."""
 SECONDS_PER_STREAMED_CELL = 4e-8
 """Time of one pass over a table that memory does not hold: mostly reading and preparing."""
 
@@ -66,6 +68,17 @@ def cost_of(
         return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
     return Cost(BASE_BYTES + row_bytes * HELD * batch, round(BASE_SECONDS + seconds, 2), batch)
+
+
+def halving_seconds(spec: TrainSpec, task: Task, size: Size) -> float:
+    """Seconds of the fits of halves by which a training measures the stability of clusters; 0 for other tasks."""
+    if not task.labels:
+        return 0.0
+    learned = size.rows * (1 - spec.validation.held_out)
+    half = size._replace(rows=max(1.0, min(learned, HALVED_ROWS) / 2))
+    algorithm = nested.entry_of(spec.algorithm).algorithm
+    each = SECONDS_PER_CELL * half.cells + nested.seconds(algorithm, spec.algorithm, task, half)
+    return 2 * HALVINGS * each
 
 
 def memory_faults(spec: TrainSpec, cost: Cost, size: Size, memory_bytes: float) -> Iterator[Fault]:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from app.errors import Fault
 from app.ml import nested
+from app.ml.contract.algorithm import Learner
 from app.ml.contract.columns import TableColumn
+from app.ml.preparation.request import Preprocessing
 from app.ml.training.train_spec import TrainSpec
 
 
@@ -13,6 +15,17 @@ def unscaled(spec: TrainSpec) -> TrainSpec:
     if not nested.entry_of(spec.algorithm).algorithm.counts:
         return spec
     return spec.model_copy(update={"preprocessing": spec.preprocessing.model_copy(update={"scaling": "none"})})
+
+
+def scaling_faults(how: Preprocessing, learners: Sequence[Learner], at: str = "") -> Iterator[Fault]:
+    """Standard scaling that the request names; as a default it gives way to none. at: where the training stands.
+
+    Only of a request as it came: one that is stored names all defaults.
+    """
+    names = [one.name for one in learners if nested.entry_of(one).algorithm.counts]
+    if names and how.scaling == "standard" and "scaling" in how.model_fields_set:
+        detail = f"{names[0]} learns from counts, which are not scaled: leave scaling out, or set it to none."
+        yield Fault(f"{at}/preprocessing/scaling", detail)
 
 
 def count_faults(spec: TrainSpec, chosen: Sequence[TableColumn]) -> Iterator[Fault]:

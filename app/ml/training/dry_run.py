@@ -24,6 +24,6 @@ def estimate(planned: Plan, rows: int) -> TrainEstimate:
         features=list(planned.features),
         rows=rows,
         memory_bytes=planned.memory_bytes,
-        seconds=planned.seconds,
+        seconds=round(planned.seconds + planned.halvings, 2),
         warnings=list(planned.warnings),
     )

@@ -34,8 +34,8 @@ def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progr
     """Everything learned from these rows, which may repeat, the unlabelled ones, and no other."""
     preparation = training_set.prepare(rows)
     data = training_set.training_data(preparation, rows)
-    start = training_set.start and training_set.start.prototypes(preparation)
-    fit, learned = training_set.fit(data, seed, progress, prototypes=start)
+    start = training_set.start and training_set.start.state(preparation, training_set.classes)
+    fit, learned = training_set.fit(data, seed, progress, start=start)
     classes = training_set.reference_of(rows)
     if classes is None:
         return Fitted(preparation, data, fit, learned)

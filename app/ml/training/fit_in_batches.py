@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,11 +14,18 @@ Batches: TypeAlias = Callable[[int], Iterator[Data]]
 """All batches, in the order of this pass, counted from 0."""
 
 
-def fit_batches(algorithm: Algorithm[Any, Any], params: Params, batches: Batches, context: Context) -> Fit[Any]:
-    """`fit` with the first batch, `update` with the others, pass after pass until one changes nothing.
+First: TypeAlias = Callable[[Data, Context], Fit[Any]]
+"""A fit of the first batch."""
+
+
+def fit_batches(
+    algorithm: Algorithm[Any, Any], params: Params, batches: Batches, context: Context, first: First | None = None
+) -> Fit[Any]:
+    """`first`, or `fit`, with the first batch, `update` with the others, pass after pass until one changes nothing.
 
     Curves: a value per pass, the mean over rows of the last value of each batch.
     """
+    first = first or partial(algorithm.fit, params)
     quiet, passes = replace(context, progress=silent), algorithm.passes(params)
     fit: Fit[Any] | None = None
     curves: dict[str, list[float]] = defaultdict(list)
@@ -25,7 +33,7 @@ def fit_batches(algorithm: Algorithm[Any, Any], params: Params, batches: Batches
     while unfinished and turn < passes:
         unfinished, result, rows, warned = False, defaultdict(list), [], {}
         for data in batches(turn):
-            fit = algorithm.fit(params, data, quiet) if fit is None else _updated(algorithm, params, fit, data, quiet)
+            fit = first(data, quiet) if fit is None else _updated(algorithm, params, fit, data, quiet)
             unfinished |= not fit.converged
             rows.append(len(data.x))
             warned |= dict.fromkeys(fit.warnings)

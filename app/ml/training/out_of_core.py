@@ -124,7 +124,8 @@ class Stream:
                 yield part.coded_as(sample.target.classes).data(preparation, order)
 
         data = sample.data(preparation, self.split.train)
-        fitted = sample.fit(data, self.source.spec.seed, progress, batches)
+        start = sample.start and sample.start.state(preparation, sample.classes)
+        fitted = sample.fit(data, self.source.spec.seed, progress, batches, start)
         classes = sample.reference_of(self.split.train)
         return Fitted(preparation, data, *fitted, None if classes is None else classes.codes)
 

@@ -15,7 +15,7 @@ from app.ml.preparation.function_checks import function_faults, functions, named
 from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
 from app.ml.training.class_weights import class_weight_faults
 from app.ml.training.column_faults import column_faults, transform_faults
-from app.ml.training.cost import cost_of, encoded_widths, memory_faults
+from app.ml.training.cost import cost_of, encoded_widths, halving_seconds, memory_faults
 from app.ml.training.counts import count_faults, unscaled
 from app.ml.training.difficulty import difficulty_faults, difficulty_streaming_fault
 from app.ml.training.feature_choice import chosen_features
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
     memory_bytes: int
     """Rough peak of the training process."""
     seconds: float
-    """Rough time from start to end."""
+    """Rough time of the fits, from start to end, without that of `halvings`."""
     warnings: tuple[str, ...]
     batch_rows: int | None
     """Rows learned at a time, where memory does not hold all: see `app.ml.training.out_of_core`."""
@@ -62,6 +62,8 @@ class Plan(NamedTuple):
     """The dataset that the relations name."""
     start: Start | None = None
     """The version that fits start from."""
+    halvings: float = 0.0
+    """Rough seconds of the fits that measure the stability of clusters, for the report."""
     reference: str | None = None
     """Column of classes that the clusters are compared with, which no fit sees."""
 
@@ -148,6 +150,7 @@ def plan(
         memory_limit=memory_bytes,
         projection=projection,
         related=related,
+        halvings=0.0 if related is not None and related.alone else halving_seconds(spec, task, size),
         reference=reference,
     )
 

@@ -20,6 +20,7 @@ from app.ml.training.train_spec import TrainSpec
 from app.suggestions import no_such
 
 AT = "/preprocessing/projection"
+OF_COORDINATES = next(task for task in Task if task.record.prediction is PredictionKind.COORDINATES)
 BLOCK = 1 << 16
 """Rows projected at a time."""
 
@@ -53,10 +54,29 @@ class Projection(NamedTuple):
         if self.header.receipt.get("data_digest") != data_digest:
             return
         lead = f"The projection {self.model}/{self.version} was fitted on this dataset, rows held out now among them"
+        fixed = "It stays the same in every fit, so metrics and errors are of the learner behind it alone"
         if self.header.target is not None:
-            yield f"{lead}, with their {self.header.target!r}: metrics are better than they will be on new rows."
+            yield (
+                f"{lead}, with their {self.header.target!r}. {fixed}: metrics are better than they will be on new rows."
+            )
         else:
-            yield f"{lead}: metrics can be better than they will be on new rows."
+            yield f"{lead}. {fixed}: metrics can be better than they will be on new rows."
+
+    @classmethod
+    def within(cls, header: Header, model: Model | None = None) -> "Projection | None":
+        """The one that a stored model stands behind; None: it stands behind none. model: only where rows are read."""
+        found = header.receipt.get("projection")
+        if found is None:
+            return None
+        receipt = {"data_digest": found["data_digest"]}
+        own = header._replace(task=OF_COORDINATES.value, target=None, classes=None, receipt=receipt)
+        fitted = None if model is None else _front(model, receipt)
+        return cls(found["model"], found["version"], found["digest"], own, fitted)
+
+    def table(self, table: pa.Table) -> pa.Table:
+        """The coordinates of every row, as columns."""
+        raw = self.raw(table)
+        return pa.table({column.name: raw.values[:, j] for j, column in enumerate(raw.columns)})
 
     def raw(self, table: pa.Table) -> Raw:
         """The coordinates of every row."""
@@ -79,6 +99,24 @@ class Projection(NamedTuple):
         return self.fitted
 
 
+def _front(model: Model, receipt: Mapping[str, JSON]) -> Model | None:
+    """The projection of a model, as a model of its own."""
+    chain = model.preparation
+    if not isinstance(chain, Projected):
+        return None
+    fitted = chain.projection
+    return Model(
+        name=fitted.name,
+        task=OF_COORDINATES,
+        params=fitted.params,
+        state=fitted.state,
+        preparation=chain.front,
+        target=None,
+        classes=None,
+        receipt=receipt,
+    )
+
+
 def coordinate(j: int) -> str:
     """Name of the column of the j-th coordinate."""
     return f"coordinate {j + 1}"
@@ -99,7 +137,7 @@ def projection_faults(
     yield from wanted.choice_faults(AT)
     yield from _replaced_faults(spec)
     if projection is None:
-        yield Fault(AT, "Only a training takes a projection that was fitted before.")
+        yield Fault(AT, "No projection that was fitted before can stand here: leave it out.")
         return
     yield from _version_faults(projection.header, projection.model)
     for column in projection.header.inputs:

@@ -52,7 +52,7 @@ INSTEAD = "take silhouette, davies_bouldin, stability or gap."
 OF_MAPS = "take trustworthiness, continuity or stress."
 REFUSED = {
     "inertia": f"inertia falls with every further cluster: {INSTEAD}",
-    "quantisation_error": f"quantisation_error falls with every further cluster: {INSTEAD}",
+    "mean_inertia": f"mean_inertia falls with every further cluster: {INSTEAD}",
     "purity": "purity rises with every further cluster: take adjusted_rand or adjusted_mutual_information.",
     "normalized_mutual_information": "normalized_mutual_information rises with more clusters, as chance does: take "
     "adjusted_mutual_information or adjusted_rand.",

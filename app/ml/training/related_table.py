@@ -41,7 +41,7 @@ def related_faults(
     if item is None:
         yield Fault("/item", "Relations refer to rows by their names: give the column that names them.", "missing")
     if related is None:
-        yield Fault(f"{AT}/dataset", "Only a training takes relations of another dataset.")
+        yield Fault(f"{AT}/dataset", "Relations of another dataset cannot be given here: leave them out.")
         return
     known = {column.name: column for column in related.columns}
     for field, name in given.columns.items():

@@ -1,19 +1,27 @@
-"""A training that starts from a stored version: its prototypes, in the columns of the new preparation."""
+"""A training that starts from a stored version: its state, in the columns of the new preparation (warm start)."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import ValidationError
 
 from app.errors import Fault, InvalidData
-from app.ml.catalogue import catalogue
-from app.ml.contract.algorithm import JSON, ColumnUnits, Matrix
+from app.ml.catalogue import catalogue, find
+from app.ml.contract.algorithm import JSON, ColumnUnits
+from app.ml.contract.labels import Class
 from app.ml.models.header import Header
 from app.ml.models.model import Model
 from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.request import Preprocessing
+from app.ml.tables.casting import training_of
 from app.ml.training.train_spec import TrainSpec
 
+if TYPE_CHECKING:
+    from app.ml.training.plan import Plan
+
 AT = "/initialise_from"
-COUNT = "n_clusters"
-"""Parameter with the number of prototypes."""
+SHARED = tuple(name for name in Preprocessing.model_fields if name not in {"scaling", "imputation"})
+"""Fields of the preprocessing that decide which columns the matrix has, and the target."""
 
 
 class Start(NamedTuple):
@@ -32,31 +40,46 @@ class Start(NamedTuple):
         own = {"model": self.model, "version": self.version, "digest": self.digest}
         return own | {"data_digest": self.header.receipt.get("data_digest")}
 
-    def prototypes(self, preparation: Preparation) -> Matrix:
-        """(k, d) in the columns of this preparation. Raises InvalidData where the version has other columns."""
+    def warnings(self, data_digest: str) -> Iterator[str]:
+        """data_digest: of the dataset that is learned from."""
+        if self.header.receipt.get("data_digest") == data_digest:
+            yield (
+                f"The fit starts from {self.model}/{self.version}, which has learned from this dataset, perhaps from "
+                "rows held out now: metrics can be better than on new rows, unless the fit ends at the same minimum "
+                "wherever it starts."
+            )
+
+    def state(self, preparation: Preparation, classes: tuple[Class, ...]) -> Any:
+        """The state in the columns of this preparation. Raises InvalidData where columns or classes differ."""
         model = self.fitted
-        if model is None or model.algorithm.prototypes is None:
+        if model is None or model.algorithm.warm_start is None:
             raise ValueError("only a plan with the fitted version reads rows")
-        prototypes = model.algorithm.prototypes(model.params, model.state)
-        if prototypes is None:
-            raise InvalidData(f"{self.model}/{self.version} has no prototypes to start from.")
+        lead = f"{self.model}/{self.version} cannot be started from."
+        if (model.classes or ()) != classes:
+            raise InvalidData(
+                f"{lead} Its classes are {_named(model.classes)}, those of this dataset {_named(classes)}."
+            )
         if model.preparation.layout.names != preparation.layout.names:
-            detail = "Its columns are others than those of this training, as prepared: give both the same preprocessing"
-            raise InvalidData(f"{self.model}/{self.version} cannot be started from. {detail}.")
+            only = sorted({*model.preparation.layout.names} ^ {*preparation.layout.names})
+            detail = (
+                f"Prepared columns that only one of both trainings has: {_named(only)}" if only else "Order differs"
+            )
+            raise InvalidData(f"{lead} {detail}.")
         before, now = (ColumnUnits(*one.scaling.units) for one in (model.preparation, preparation))
-        values = before.values(prototypes)
-        return (values - now.offset) / now.scale
+        units = ColumnUnits((before.offset - now.offset) / now.scale, before.scale / now.scale)
+        return model.algorithm.warm_start.moved(model.state, units)
 
 
 def starters() -> list[str]:
     """Names of the algorithms that can start from a version."""
-    return [name for name, entry in catalogue().items() if entry.algorithm.fit_from is not None]
+    return [name for name, entry in catalogue().items() if entry.algorithm.warm_start is not None]
 
 
-def start_faults(spec: TrainSpec, start: Start, features: tuple[str, ...]) -> Iterator[Fault]:
-    """features: columns that the training learns from; none: not known."""
+def start_faults(spec: TrainSpec, start: Start, planned: "Plan | None") -> Iterator[Fault]:
+    """planned: the training, where nothing else is wrong with it."""
     name, header = spec.algorithm.name, start.header
-    if name not in starters():
+    warm = find(name).algorithm.warm_start
+    if warm is None:
         detail = f"{name} cannot start from a version. Algorithms that can: {', '.join(starters())}."
         yield Fault(AT, detail, "not_offered")
         return
@@ -67,10 +90,63 @@ def start_faults(spec: TrainSpec, start: Start, features: tuple[str, ...]) -> It
         return
     if spec.preprocessing.projection is not None or "projection" in header.receipt:
         yield Fault(AT, "A training behind a projection, or from a version behind one, starts anew: leave one out.")
-    wanted, there = spec.algorithm.model_dump()[COUNT], header.parameters[COUNT]
-    if wanted != there:
-        yield Fault(f"/algorithm/{COUNT}", f"The version has {there} clusters to start from, not {wanted}.")
+    given = spec.algorithm.model_dump()
+    for parameter in warm.equal:
+        wanted, there = given[parameter], header.parameters[parameter]
+        if wanted != there:
+            detail = (
+                f"The version to start from has {parameter} {there!r}, this training {wanted!r}: give both the same."
+            )
+            yield Fault(f"/algorithm/{parameter}", detail)
+    yield from _preparation_faults(spec, header)
+    if planned is not None:
+        yield from _table_faults(start, planned)
+
+
+def _preparation_faults(spec: TrainSpec, header: Header) -> Iterator[Fault]:
+    """Fields of the preprocessing by which the columns, or the target, are others."""
+    try:
+        before = Preprocessing.model_validate(_spec_of(header).get("preprocessing", {}))
+    except ValidationError:
+        yield Fault(AT, "The preprocessing of its training no longer exists: start anew.")
+        return
+    for field in SHARED:
+        if getattr(before, field) != getattr(spec.preprocessing, field):
+            detail = (
+                "The training of the version to start from prepared its columns in another way: give both the same."
+            )
+            yield Fault(f"/preprocessing/{field}", detail)
+
+
+def _table_faults(start: Start, planned: "Plan") -> Iterator[Fault]:
+    header = start.header
     inputs = {column.name for column in header.inputs}
-    if features and inputs != set(features):
+    if inputs != set(planned.features):
         columns = ", ".join(sorted(inputs))
         yield Fault(AT, f"The version learned from the columns {columns}: name these in features.", "wrong_columns")
+    kinds = {column.name: column.kind for column in planned.columns}
+    for column in header.inputs:
+        if kinds.get(column.name, column.kind) != column.kind:
+            detail = f"The version learned from the column {column.name!r} as {column.kind}, not {kinds[column.name]}."
+            yield Fault(AT, detail, "wrong_kind")
+    if header.task != planned.task:
+        yield Fault(AT, f"The version does {header.task}, this training {planned.task}.")
+    elif header.classes is not None and planned.target is not None:
+        yield from _class_faults(start, planned.target, {column.name: column.distinct for column in planned.columns})
+
+
+def _class_faults(start: Start, target: str, distinct: Mapping[str, int | None]) -> Iterator[Fault]:
+    classes, found = start.header.classes or (), distinct.get(target)
+    if found is not None and found != len(classes):
+        detail = f"The version has the {len(classes)} classes {_named(classes)}; this column has {found} values."
+        yield Fault("/target", detail, "wrong_classes")
+
+
+def _spec_of(header: Header) -> Mapping[str, JSON]:
+    spec: Mapping[str, JSON] = training_of(header.receipt).get("spec") or {}
+    return spec
+
+
+def _named(names: Any) -> str:
+    shown = [repr(name) for name in (names or ())]
+    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")

@@ -1,6 +1,8 @@
 """A table, read once: what every fit of one training draws its rows from."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +14,7 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import (
     Accepts,
     Algorithm,
+    Context,
     Data,
     Each,
     Fit,
@@ -80,7 +83,7 @@ class TrainingSet(NamedTuple):
     reference: Classes | None = None
     """Classes of the rows that clusters are compared with; no fit sees them."""
     start: Start | None = None
-    """The version whose prototypes every fit starts from."""
+    """The version that every fit starts from."""
     each: Each = in_turn
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
@@ -247,9 +250,9 @@ class TrainingSet(NamedTuple):
             levels=preparation.layout.levels,
             missing=preparation.keeps_missing,
             names=preparation.layout.names,
-            words=_words(preparation),
+            words=preparation.words,
             labels=self.classes,
-            indicated=_indicated(preparation),
+            indicated=preparation.indicated,
             numbers=self.numbers[rows],
             items=None if self.items is None else self.items[known],
             relations=self.relations and self.relations.take(known, len(self.raw.values)),
@@ -263,23 +266,31 @@ class TrainingSet(NamedTuple):
         seed: int,
         progress: Progress,
         batches: Batches | None = None,
-        prototypes: Matrix | None = None,
+        start: Any = None,
     ) -> tuple[Fit[Any], FittedLearner]:
-        """data: in the target's own units, as are the predictions. batches: to learn instead, all rows. prototypes: to
-        start from.
+        """data: in the target's own units, as are the predictions. batches: to learn instead, all rows. start: a state
+        in the columns of the data, to start from; None: the fit starts anew.
         """
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
-
-        if prototypes is not None and self.algorithm.fit_from is not None:
-            fit = self.algorithm.fit_from(self.params, prototypes, self._turned(data), context)
-        elif batches is None:
-            fit = self.algorithm.fit(self.params, self._turned(data), context)
+        first = partial(self._first, start)
+        if batches is None:
+            fit = first(self._turned(data), context)
         else:
-            fit = fit_batches(self.algorithm, self.params, lambda turn: map(self._turned, batches(turn)), context)
+            turned = partial(self._turned_batches, batches)
+            fit = fit_batches(self.algorithm, self.params, turned, context, first)
         learned = FittedLearner(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
         return fit, learned
+
+    def _first(self, start: Any, data: Data, context: Context) -> Fit[Any]:
+        warm = self.algorithm.warm_start
+        if start is None or warm is None:
+            return self.algorithm.fit(self.params, data, context)
+        return warm.fit(self.params, start, data, context)
+
+    def _turned_batches(self, batches: Batches, turn: int) -> Iterator[Data]:
+        return map(self._turned, batches(turn))
 
     def update(self, state: Any, data: Data, seed: int) -> Fit[Any]:
         """These rows as one more batch, of an algorithm that learns so. data: in the target's own units."""
@@ -296,20 +307,6 @@ class TrainingSet(NamedTuple):
             return self
         places = codes_of(self.classes, classes)[self.target.codes]
         return self._replace(target=Target(self.target.rows, places.astype(np.float64), classes))
-
-
-def _indicated(preparation: Preparation) -> int:
-    """Inputs that have an indicator for each level."""
-    if preparation.keeps_categories:
-        return 0
-    return sum(column.levels is not None for column in preparation.inputs) - len(preparation.encodings)
-
-
-def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:
-    if not preparation.keeps_categories:
-        return ()
-    levels = {column.name: tuple(column.levels or ()) for column in preparation.inputs}
-    return tuple(levels.get(name, ()) for name in preparation.layout.names)
 
 
 def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression as Peer
 
 from app.ml.algorithms import logistic
 from app.ml.contract.algorithm import Affine, Context, Data, Task
+from app.ml.numerics.linear_models import cross_entropy_minimum
 
 HOURS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])[:, None]
 PASSED = np.array([0, 0, 0, 1, 0, 1, 1, 1])
@@ -263,7 +264,7 @@ def test_a_head_start_changes_nothing_but_the_time(monkeypatch):
     x = rng.normal([0, 100, 0, 0, 0], 1, (4000, 5))
     data = of(x, (x @ [1, 0.1, -1, 0, 2] - 10 + rng.logistic(size=4000) > 0).astype(float))
     plain = fitted(data, tol=1e-10)
-    monkeypatch.setattr(logistic, "PART", 500)
+    monkeypatch.setattr(cross_entropy_minimum, "PART", 500)
     quick = fitted(data, tol=1e-10)
     assert quick.curves["loss"][0] < plain.curves["loss"][0]
     np.testing.assert_allclose(quick.state.coef, plain.state.coef, rtol=1e-8, atol=1e-9)
@@ -272,7 +273,7 @@ def test_a_head_start_changes_nothing_but_the_time(monkeypatch):
 
 def test_many_scores_arrive_without_a_hessian(monkeypatch):
     data = of(*table("digits", scaled=True))
-    monkeypatch.setattr(logistic, "NEWTON_UNKNOWNS", 0)
+    monkeypatch.setattr(cross_entropy_minimum, "NEWTON_UNKNOWNS", 0)
     rough = fitted(data, tol=1e-6)
     assert rough.converged
     monkeypatch.undo()

@@ -78,7 +78,7 @@ def test_clusters_are_measured_from_the_training_centres():
     test = Data.of(Task.CLUSTERING, [[0.0], [4.0]])
     model = learned(Task.CLUSTERING, lambda x: (x[:, 0] > 3).astype(int))
     result = metrics_of(evaluated(model, test, train, (), rng()))
-    assert result["quantisation_error", None].value == pytest.approx((1.0**2 + 1.0**2) / 2)  # centres 1 and 5
+    assert result["mean_inertia", None].value == pytest.approx((1.0**2 + 1.0**2) / 2)  # centres 1 and 5
 
 
 def test_a_cluster_without_training_rows_is_at_the_mean():

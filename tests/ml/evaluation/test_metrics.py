@@ -201,7 +201,7 @@ def test_clustering():
     x = np.array([[0.0], [2.0], [10.0], [14.0]])
     measured = clustering(x, np.array([0, 0, 1, 1]), np.array([[1.0], [12.0], [50.0]]), draws(4))
     result = by_name(measured)
-    assert (result["inertia"].value, result["quantisation_error"].value) == (10.0, 2.5)
+    assert (result["inertia"].value, result["mean_inertia"].value) == (10.0, 2.5)
     sizes = [metric for metric in measured if metric.name == "size"]
     assert [(metric.label, metric.value, metric.n) for metric in sizes] == [("0", 2, 4), ("1", 2, 4), ("2", 0, 4)]
     assert sizes[0].lower < 2 < sizes[0].upper <= 4

@@ -179,7 +179,7 @@ def test_without_a_target_there_is_nothing_to_leave_out(report_of):
         report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "loo"})
     assert [fault.pointer for fault in caught.value.faults] == ["/validation/method"]
     result = report_of(columns(), features=PLAIN, algorithm={"name": "kmeans"}, validation={"method": "bootstrap"})
-    assert {metric.name for metric in result.cross_validation} == {"silhouette", "davies_bouldin", "quantisation_error"}
+    assert {metric.name for metric in result.cross_validation} == {"silhouette", "davies_bouldin", "mean_inertia"}
 
 
 def test_many_fits_are_announced():

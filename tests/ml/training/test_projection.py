@@ -142,7 +142,7 @@ def refusals(table, between, **spec):
 def test_what_does_not_fit_is_named():
     between = projection(DIABETES, features=["bmi", "bp"])
     at = "/preprocessing/projection"
-    assert refusals(DIABETES, None) == {(at, "Only a training takes a projection that was fitted before.")}
+    assert refusals(DIABETES, None) == {(at, "No projection that was fitted before can stand here")}
     (lacking,) = refusals(DIABETES.drop_columns("bmi"), between)
     assert (lacking[0], "does not have 'bmi'" in lacking[1]) == (at, True)
     assert (at, "The projection reads the column 'bmi', which is no input of this training.") in refusals(

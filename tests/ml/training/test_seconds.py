@@ -12,7 +12,9 @@ from app.ml.contract.algorithm import Data, Size, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.job import JobContext, Sheet
 from app.ml.jobs.search import SearchRequest, check
+from app.ml.training import cost
 from app.ml.training.cost import BASE_SECONDS
+from app.ml.training.dry_run import estimate
 from app.ml.training.plan import plan
 from app.ml.training.train_spec import TrainSpec
 
@@ -124,3 +126,27 @@ def test_the_plan_counts_fits_and_a_search_its_candidates():
     )
     result = check(requested, JobContext((sheet,))).estimate
     assert result.seconds - BASE_SECONDS == pytest.approx(3 * 5 * once, rel=0.01)
+    named = requested.model_copy(update={"model": "chosen"})
+    trained = check(named, JobContext((sheet,))).estimate
+    assert (trained.fits, result.fits) == (16, 15)
+    assert trained.seconds - result.seconds == pytest.approx(once, rel=0.01)
+
+
+def test_a_dry_run_counts_the_halvings_of_a_clustering_and_a_search_those_of_the_last_fit():
+    """Ten halvings of at most a thousand rows, whatever the number of rows."""
+    sheet = Sheet("", 50_000, columns())
+    spec = {
+        "algorithm": {"name": "kmeans"},
+        "features": [column.name for column in sheet.columns if column.name != "y"],
+    }
+    planned = plan(TrainSpec.model_validate(spec), sheet.columns, sheet.rows)
+    half = Size(500, len(planned.features))
+    one = cost.SECONDS_PER_CELL * half.cells + seconds({"name": "kmeans"}, half, Task.CLUSTERING)
+    assert planned.halvings == pytest.approx(20 * one)
+    assert estimate(planned, sheet.rows).seconds == pytest.approx(planned.seconds + 20 * one, abs=0.01)
+    grid = [{"pointer": "/algorithm/n_clusters", "values": [8, 8]}]
+    given = spec | {"dataset": "01980000-0000-7000-8000-000000000000", "grid": grid, "model": "chosen"}
+    found = check(SearchRequest.model_validate(given), JobContext((sheet,))).estimate
+    expected = 11 * (planned.seconds - BASE_SECONDS) + planned.halvings
+    assert found.seconds - BASE_SECONDS == pytest.approx(expected, rel=0.02)
+    assert plan(TrainSpec.model_validate({"target": "y", "algorithm": RIDGE}), sheet.columns, sheet.rows).halvings == 0

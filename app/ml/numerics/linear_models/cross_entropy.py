@@ -81,6 +81,10 @@ class CrossEntropy:
         coef = b[:-1] / self.unit[:, None]
         return Linear(coef, b[-1] - self.mean @ coef)
 
+    def point(self, coef: Matrix, intercept: Vector) -> Vector:
+        """The inverse of `linear`."""
+        return np.vstack([coef * self.unit[:, None], intercept + self.mean @ coef]).ravel()
+
     def __call__(self, point: Vector) -> tuple[float, Vector]:
         """Value and gradient (m,)."""
         b = self.unpacked(point)
