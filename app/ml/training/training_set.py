@@ -1,5 +1,6 @@
 """A table, read once: what every fit of one training draws its rows from."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import (
     Accepts,
     Algorithm,
+    Context,
     Data,
     Each,
     Fit,
@@ -32,6 +34,7 @@ from app.ml.contract.relations import Relations
 from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.splits import Split, holdout, kfold
 from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
+from app.ml.numerics.scaling import Spread
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
@@ -41,7 +44,6 @@ from app.ml.preparation.target_transform import carried, check_domain, transform
 from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.difficulty import read_curriculum
-from app.ml.training.fit_in_batches import Batches, fit_batches
 from app.ml.training.item_preparation import item_preparation
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
@@ -192,8 +194,10 @@ class TrainingSet(NamedTuple):
         """Rows of the table without a target that fits learn from; none if the algorithm has no use for them."""
         return self.without_target if Accepts.UNLABELLED in self.accepted else self.without_target[:0]
 
-    def prepare(self, rows: Labels) -> Preparation:
-        """Learned from these rows and the unlabelled ones; if categories become means of the target, from these."""
+    def prepare(self, rows: Labels, spreads: Mapping[str, Spread] | None = None) -> Preparation:
+        """Learned from these rows and the unlabelled ones; if categories become means of the target, from these.
+        spreads: by name, moments of columns of all rows, where these are a sample.
+        """
         known = self.target.rows[rows]
         centred = not nested.through_origin(self.algorithm, self.params, self.task)
         how, outcome = self.preprocessing, None
@@ -207,7 +211,7 @@ class TrainingSet(NamedTuple):
             raw = raw.named([raw.columns[row].name for row in known])
         if self.relations is not None and self.relations.by_item:
             return item_preparation(raw, known)
-        return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred)
+        return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred, spreads=spreads or {})
 
     def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:
         """The raw matrix of these rows, in the codes of the preparation."""
@@ -262,20 +266,17 @@ class TrainingSet(NamedTuple):
         data: Data,
         seed: int,
         progress: Progress,
-        batches: Batches | None = None,
+        streamed: Callable[[Context], Fit[Any]] | None = None,
         prototypes: Matrix | None = None,
     ) -> tuple[Fit[Any], FittedLearner]:
-        """data: in the target's own units, as are the predictions. batches: to learn instead, all rows. prototypes: to
-        start from.
-        """
+        """data: in the target's own units, as are predictions. streamed: fits all rows. prototypes: to start from."""
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
-
-        if prototypes is not None and self.algorithm.fit_from is not None:
-            fit = self.algorithm.fit_from(self.params, prototypes, self._turned(data), context)
-        elif batches is None:
-            fit = self.algorithm.fit(self.params, self._turned(data), context)
+        if streamed is not None:
+            fit = streamed(context)
+        elif prototypes is not None and self.algorithm.fit_from is not None:
+            fit = self.algorithm.fit_from(self.params, prototypes, self.turned(data), context)
         else:
-            fit = fit_batches(self.algorithm, self.params, lambda turn: map(self._turned, batches(turn)), context)
+            fit = self.algorithm.fit(self.params, self.turned(data), context)
         learned = FittedLearner(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
@@ -284,9 +285,9 @@ class TrainingSet(NamedTuple):
     def update(self, state: Any, data: Data, seed: int) -> Fit[Any]:
         """These rows as one more batch, of an algorithm that learns so. data: in the target's own units."""
         assert self.algorithm.update is not None  # noqa: S101 - the request was checked
-        return self.algorithm.update(self.params, state, self._turned(data), nested.context(seed, each=self.each))
+        return self.algorithm.update(self.params, state, self.turned(data), nested.context(seed, each=self.each))
 
-    def _turned(self, data: Data) -> Data:
+    def turned(self, data: Data) -> Data:
         """The rows as the algorithm is fitted to them: classes weighted, the target transformed."""
         return transformed(self.preprocessing.target, weighted(self.class_weight, data), errors_known=self.errors_known)
 
