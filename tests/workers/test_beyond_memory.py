@@ -74,7 +74,7 @@ def client(fleet):
 
 @pytest.fixture(scope="module")
 def groups(fleet, add_table):
-    """Three far groups of rows, too many for all of them to be prepared at once; centres 0, 10 and 20 in all columns."""
+    """Groups of rows about 0, 10 and 20 in all columns; too many rows for all to be prepared at once."""
     x = np.random.default_rng(0).normal(size=(ROWS, COLUMNS)).round(1) + 10 * (np.arange(ROWS) % 3)[:, None]
     table = pa.table({f"x{j}": column for j, column in enumerate(x.T)})
     return add_table(fleet.services.work, table, GROUPED)
