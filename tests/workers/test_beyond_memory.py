@@ -1,20 +1,22 @@
-"""A dataset larger than the memory of a job, through a real worker: learned by what learns batch by batch."""
+"""A dataset larger than the memory of a job, through a real worker: learned by what learns in batches or blocks."""
 
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import numpy as np
 import psutil
 import pyarrow as pa
 import pytest
+from starlette.testclient import TestClient
 
+from app.main import create_app
 from app.ml.jobs.predict import PredictJobRequest
 from app.ml.jobs.train import TrainRequest
 from app.ml.models.model import decode
 from app.schemas.jobs import JobState
 
 MEMORY = 384 << 20
-COLUMNS, ROWS, TIMES = 20, 20_000, 130
+COLUMNS, ROWS, TIMES, GROUPED = 20, 20_000, 130, 12
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,58 @@ CASES = {
     "linear_sgd": ({"name": "linear_sgd", "epochs": 1}, "score", "r2", 0.96),
     "perceptron": ({"name": "perceptron", "epochs": 1}, "sign", "accuracy", 0.93),
 }
+
+
+BLOCKS = {
+    "pca": {"n_components": 3},
+    "kmeans": {"n_clusters": 4, "n_init": 1, "max_iter": 5},
+    "gmm": {"n_components": 2, "n_init": 1, "max_iter": 3},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BLOCKS)
+def test_fits_that_read_blocks_take_a_table_that_does_not_fit(fleet, worker, large, name):
+    request = train_request(large, {"name": name, **BLOCKS[name]}, None)
+    job, _ = fleet.services.submission.submit(request)
+    done = fleet.ended(job.id)
+    assert (done.state, done.error) == (JobState.SUCCEEDED, None)
+    report = fleet.services.models.report(done.model, done.version)
+    assert report.rows_train + report.rows_test >= 0.99 * ROWS * TIMES
+
+
+@pytest.fixture(scope="module")
+def client(fleet):
+    """The API on the servers of the fleet, with the memory limit of its worker."""
+    with TestClient(create_app(fleet.settings.model_copy(update={"job_memory_bytes": MEMORY}))) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def groups(fleet, add_table):
+    """Groups of rows about 0, 10 and 20 in all columns; too many rows for all to be prepared at once."""
+    x = np.random.default_rng(0).normal(size=(ROWS, COLUMNS)).round(1) + 10 * (np.arange(ROWS) % 3)[:, None]
+    table = pa.table({f"x{j}": column for j, column in enumerate(x.T)})
+    return add_table(fleet.services.work, table, GROUPED)
+
+
+def test_a_client_trains_on_a_table_beyond_memory_and_predicts(fleet, worker, client, groups):
+    algorithm = {"name": "kmeans", "n_clusters": 3, "n_init": 3}
+    request = {"model": "beyond-groups", "dataset": str(groups), "algorithm": algorithm}
+    plan = client.post("/v1/jobs/train:validate", json=request).json()
+    assert any("in batches of about" in warning for warning in plan["warnings"])
+    job = client.post("/v1/jobs/train", json=request)
+    done = fleet.ended(UUID(job.json()["id"]))
+    assert (done.state, done.error) == (JobState.SUCCEEDED, None)
+    report = client.get("/v1/models/beyond-groups/versions/1/report").json()
+    assert report["rows_train"] == ROWS * GROUPED
+    assert sum(one["size"] for one in report["summary"]["clusters"]) == ROWS * GROUPED
+    found = sorted(row["values"]["x0"] for row in report["prototypes"])
+    np.testing.assert_allclose(found, [0, 10, 20], atol=0.05)
+    rows = {"columns": [f"x{j}" for j in range(COLUMNS)], "data": [[value] * COLUMNS for value in (0, 10, 20, 1)]}
+    labels = client.post("/v1/models/beyond-groups/predict", json=rows).json()["predictions"]
+    assert len(set(labels[:3])) == 3
+    assert labels[3] == labels[0]
 
 
 @pytest.mark.slow

@@ -37,6 +37,7 @@ Learning, ch. 9.
 """
 
 import math
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -56,16 +57,18 @@ from app.ml.contract.algorithm import (
     Output,
     Params,
     Size,
+    StreamedRows,
     Symmetry,
     Task,
     Vector,
+    silent,
 )
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.density import gaussian_mixture as mixture
 from app.ml.numerics.density.gaussian_mixture import Components, Form, Options
-from app.ml.numerics.density.mixture_starts import Starts, best_run, low_quantile
+from app.ml.numerics.density.mixture_starts import Runs, Starts, best_run, low_quantile
 from app.ml.numerics.density.normal_ellipsoids import Normals
-from app.ml.numerics.density.standard_units import StandardUnits, standard_units
+from app.ml.numerics.density.standard_units import StandardBlocks, Units, standard_units, streamed_units
 
 
 class GMM(Params):
@@ -112,27 +115,47 @@ class State(NamedTuple):
 
 
 def fit(params: GMM, data: Data, context: Context) -> Fit[State]:
-    form, order = params.covariance, canonical_order(data.x)
+    order = canonical_order(data.x)
     weights = data.weights[order]
-    units = standard_units(data.x[order], weights, together=form == "spherical")
-    options = Options(form, params.covariance_floor, params.max_iter, params.tol)
-    starts = Starts(units.rows, weights, params.n_components, options, spread=params.init == "kmeans")
-    runs = best_run(starts, params.n_init, context)
-    components, volume = runs.best.components.moved(units.centre, units.scale), float(np.log(units.scale).sum())
+    x, units = standard_units(data.x[order], weights, together=params.covariance == "spherical")
+    runs = best_run(_starts(params, x, weights), params.n_init, context)
+    return _fitted(params, data, runs, units, runs.best)
+
+
+def fit_blocks(params: GMM, rows: StreamedRows, context: Context) -> Fit[State]:
+    """EM is started on the sample of the rows; the likeliest result goes on with all rows. `starts` are the mean log
+    densities of the sample, from which the threshold of anomalies is taken too.
+    """
+    units, sample = streamed_units(rows, together=params.covariance == "spherical"), rows.sample
+    order = canonical_order(sample.x)
+    starts = _starts(params, units.standard(sample.x[order]), sample.weights[order])
+    runs = best_run(starts, params.n_init, replace(context, progress=silent))
+    run = mixture.em_of_blocks(StandardBlocks(rows, units), runs.best.components, starts.options, context.progress)
+    return _fitted(params, sample, runs, units, run)
+
+
+def _starts(params: GMM, x: Matrix, weights: Vector) -> Starts:
+    options = Options(params.covariance, params.covariance_floor, params.max_iter, params.tol)
+    return Starts(x, weights, params.n_components, options, spread=params.init == "kmeans")
+
+
+def _fitted(params: GMM, data: Data, runs: Runs, units: Units, run: mixture.Run) -> Fit[State]:
+    """data: rows from whose densities the threshold is taken."""
+    components, volume = run.components.moved(units.centre, units.scale), float(np.log(units.scale).sum())
     logs = mixture.log_density(mixture.log_joint(components, data.x))
     threshold = low_quantile(logs, data.weights, params.contamination)
     reached = np.array(runs.reached) - volume
     state = State(*components, threshold, reached, data.task.labels)
     return Fit(
         state,
-        runs.best.converged,
-        len(runs.best.curve) - 1,
-        curves={"log_density": (runs.best.curve - volume).tolist()},
-        warnings=_warnings(params, data, units, runs.best.components),
+        run.converged,
+        len(run.curve) - 1,
+        curves={"log_density": (run.curve - volume).tolist()},
+        warnings=_warnings(params, data, units, run.components),
     )
 
 
-def _warnings(params: GMM, data: Data, units: StandardUnits, components: Components) -> list[str]:
+def _warnings(params: GMM, data: Data, units: Units, components: Components) -> list[str]:
     k, found = len(components.shares), []
     if units.constant.size:
         names = ", ".join(repr(data.names[j]) if data.names else str(j) for j in units.constant[:5])
@@ -230,6 +253,7 @@ ALGORITHM = Algorithm(
     params=GMM,
     state=State,
     fit=fit,
+    fit_blocks=fit_blocks,
     predict=predict,
     seconds=_seconds,
     outputs={

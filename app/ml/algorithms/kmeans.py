@@ -11,6 +11,8 @@ Instead of rows, the first centres may be the means of a random partition, or co
 split into two, and each centre again after it has settled. With `shift`, the centre that serves least is moved to where
 the inertia is largest, as long as that lowers the whole. Starts run at once where processors are free.
 The order of the rows does not matter: they are sorted by value before anything is drawn.
+Of a table that memory does not hold, the starts are made of a random sample; the best of them goes on with all rows,
+which are read once for each move of the centres.
 
 In short: k centres are placed so that the squared distances of the rows to their nearest centre are small. A row
 belongs to the nearest centre.
@@ -35,6 +37,7 @@ Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, section 22.2.
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -53,16 +56,19 @@ from app.ml.contract.algorithm import (
     Output,
     Params,
     Size,
+    StreamedRows,
     Symmetry,
     Task,
     Vector,
     WarmStart,
+    silent,
 )
 from app.ml.numerics.clustering.distortion import distortion
 from app.ml.numerics.clustering.exchange import exchanged
 from app.ml.numerics.clustering.lloyd import Run, lloyd, means
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
 from app.ml.numerics.clustering.splitting import shifted, split_centres
+from app.ml.numerics.clustering.streamed_lloyd import streamed_distortion, streamed_lloyd
 from app.ml.numerics.clustering.voronoi import neighbours, walls
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 
@@ -114,6 +120,25 @@ class Start(NamedTuple):
 def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     order = canonical_order(data.x)
     x, weights = data.x[order], data.weights[order]
+    return _fitted(params, _best_start(params, x, weights, context), x, weights)
+
+
+def fit_blocks(params: KMeans, rows: StreamedRows, context: Context) -> Fit[State]:
+    """The starts are made of the sample of the rows; the best of them goes on with all rows."""
+    if rows.start is not None:
+        centres = rows.start.centres
+    else:
+        order = canonical_order(rows.sample.x)
+        quiet = replace(context, progress=silent)
+        centres = _best_start(params, rows.sample.x[order], rows.sample.weights[order], quiet).centres
+    run = streamed_lloyd(rows, centres, params.max_iter, context.progress)
+    k, state = len(run.centres), State(run.centres, *streamed_distortion(rows, run.centres))
+    few = f"The rows that the starts were drawn from have only {k} distinct rows, so there are {k} clusters."
+    warnings = [few] if k < params.n_clusters else []
+    return Fit(state, run.converged, len(run.inertia) - 1, curves={"inertia": run.inertia}, warnings=warnings)
+
+
+def _best_start(params: KMeans, x: Matrix, weights: Vector, context: Context) -> Start:
     rngs = context.rng.spawn(params.n_init)
     runs = context.each(Start, [partial(_start, params, x, weights, rng) for rng in rngs])
     best = next(runs)
@@ -121,7 +146,7 @@ def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     for done, run in enumerate(runs, 2):
         best = min(best, run, key=lambda one: one.inertia[-1])
         context.progress(done / params.n_init, inertia=best.inertia[-1])
-    return _fitted(params, best, x, weights)
+    return best
 
 
 def fit_from(params: KMeans, state: State, data: Data, _: Context) -> Fit[State]:
@@ -226,6 +251,7 @@ ALGORITHM = Algorithm(
     params=KMeans,
     state=State,
     fit=fit,
+    fit_blocks=fit_blocks,
     predict=predict,
     seconds=_seconds,
     objective=objective,

@@ -4,7 +4,8 @@ The orthogonal projection onto p directions that keeps the most variance, and so
 between rows, and so the one from which the rows are rebuilt with the least error. The directions
 are eigenvectors of the covariance matrix S = (1/n) Σ (xᵢ − x̄)(xᵢ − x̄)ᵀ, found from S where rows are many, and
 by a singular value decomposition of the centred table where rows are few or small variances matter.
-Each direction is turned so that its largest loading is positive.
+Each direction is turned so that its largest loading is positive. A table that memory does not hold is read in blocks,
+whose covariances are merged.
 
 In short: The table is turned so that its first few directions hold most of its variance. A row is described by its
 coordinates along them, from which it can nearly be restored.
@@ -30,11 +31,12 @@ from app.ml.contract.algorithm import (
     Matrix,
     Output,
     Params,
+    StreamedRows,
     Symmetry,
     Task,
     Vector,
 )
-from app.ml.numerics.linear_algebra.principal_directions import principal
+from app.ml.numerics.linear_algebra.principal_directions import Spectrum, principal, streamed_principal
 from app.ml.numerics.linear_algebra.solve import EPS
 from app.ml.numerics.neighbours.distances import norms
 
@@ -63,7 +65,15 @@ class State(NamedTuple):
 
 
 def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
-    mean, values, directions = principal(data.x, data.weights, lambda values: _kept(params, values))
+    return _fitted(params, principal(data.x, data.weights, lambda values: _kept(params, values)))
+
+
+def fit_blocks(params: PCA, rows: StreamedRows, context: Context) -> Fit[State]:
+    return _fitted(params, streamed_principal(rows, lambda values: _kept(params, values)))
+
+
+def _fitted(params: PCA, spectrum: Spectrum) -> Fit[State]:
+    mean, values, directions = spectrum
     p = _kept(params, values)
     short = params.variance is None and p < params.n_components
     warnings = (f"There are only {p} directions, not {params.n_components}.",) if short else ()
@@ -122,6 +132,7 @@ ALGORITHM = Algorithm(
     params=PCA,
     state=State,
     fit=fit,
+    fit_blocks=fit_blocks,
     predict=predict,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     outputs={

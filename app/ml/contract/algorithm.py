@@ -19,6 +19,7 @@ from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
 from app.ml.contract.relations import Form, Meaning, item_places
+from app.ml.contract.streamed_rows import StreamedRows
 from app.ml.contract.task import TargetKind, TargetUse, Task
 from app.ml.contract.traits import Accepts, Symmetry
 
@@ -47,6 +48,7 @@ __all__ = [
     "Params",
     "Progress",
     "Size",
+    "StreamedRows",
     "Symmetry",
     "TargetKind",
     "TargetUse",
@@ -267,6 +269,9 @@ class Algorithm(Generic[P, S]):
     seen: codes (n,) of the rows, -1 where there is none, and the name of each class."""
     warm_start: WarmStart | None = None
     """A fit that starts from another one; None: it always starts anew."""
+    fit_blocks: Callable[[P, StreamedRows, Context], Fit[S]] | None = None
+    """A fit of a table that memory does not hold, from all of its rows: the result is that of `fit` of the same rows
+    from the same start. None: it needs all rows at once, unless it has `update`."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None

@@ -9,7 +9,7 @@ from pydantic import Field
 from app.errors import InvalidRequest
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Trained
+from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Source, Trained
 from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import TrainEstimate, estimate
 from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
@@ -80,13 +80,13 @@ def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     if request.dataset is None:
         related = RelatedTable(source.sheet.digest, source.sheet.columns)
         planned, table = read_edge_rows(request, related, source.read(), inputs.memory_bytes)
-        return Outcome(_trained(planned, lambda: table, source.sheet, inputs, progress))
+        return Outcome(_trained(planned, lambda: table, source, inputs, progress))
     source = source.used_as(request.kinds)
     versions = _versions(request, [(*loaded.version, loaded.model) for loaded in inputs.models])
     others_read = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
     planned = _planned(request, source.sheet, others_read, inputs.memory_bytes, versions)
     read = source.read_beside if planned.batch_rows else source.read
-    return Outcome(_trained(planned, read, source.sheet, inputs, progress))
+    return Outcome(_trained(planned, read, source, inputs, progress))
 
 
 def _versions(request: TrainRequest, found: Sequence[tuple[Any, ...]]) -> tuple[Projection | None, Start | None]:
@@ -96,9 +96,19 @@ def _versions(request: TrainRequest, found: Sequence[tuple[Any, ...]]) -> tuple[
     return projection, None if request.initialise_from is None else Start(*next(rest))
 
 
-def _trained(planned: Plan, read: Callable[[], pa.Table], sheet: Sheet, inputs: Inputs, progress: Reporter) -> Trained:
+def _trained(
+    planned: Plan, read: Callable[[], pa.Table], source: Source, inputs: Inputs, progress: Reporter
+) -> Trained:
     """read: the rows, to which nothing else keeps a reference."""
-    return train(planned, read(), data_digest=sheet.digest, reading=sheet.reading, progress=progress, each=inputs.each)
+    return train(
+        planned,
+        read(),
+        data_digest=source.sheet.digest,
+        reading=source.sheet.reading,
+        progress=progress,
+        each=inputs.each,
+        beside=source.beside,
+    )
 
 
 def _planned(

@@ -3,6 +3,7 @@
 Reference: Chan, Golub & LeVeque (1983), The American Statistician 37:242.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -45,9 +46,30 @@ def spread(values: Vector) -> Spread:
     mean = float(present.mean())
     present -= mean
     deviation = half * float(np.sqrt(np.mean(np.square(present, out=present))))
-    if deviation <= _EPS * max(abs(low), abs(high)):
-        deviation = 0.0
-    return Spread(low, high, middle + half * mean, deviation, present.size)
+    return _without_rounding(Spread(low, high, middle + half * mean, deviation, present.size))
+
+
+def merged(one: Spread, other: Spread) -> Spread:
+    """Moments of the numbers of both.
+
+    >>> halves = spread(np.array([1e9 + 1, np.nan])), spread(np.array([1e9 + 2, 1e9 + 3]))
+    >>> round(merged(*halves).deviation, 12)  # the square root of 2/3
+    0.816496580928
+    """
+    if not one.rows or not other.rows:
+        return one if one.rows else other
+    rows = one.rows + other.rows
+    share, rest = one.rows / rows, other.rows / rows
+    half_gap = other.mean / 2 - one.mean / 2
+    own, others = math.sqrt(share) * one.deviation, math.sqrt(rest) * other.deviation
+    deviation = math.hypot(own, others, 2 * math.sqrt(share * rest) * half_gap)
+    low, high = min(one.low, other.low), max(one.high, other.high)
+    return _without_rounding(Spread(low, high, one.mean + 2 * (half_gap * rest), deviation, rows))
+
+
+def _without_rounding(found: Spread) -> Spread:
+    rounding = found.deviation <= _EPS * max(abs(found.low), abs(found.high))
+    return found._replace(deviation=0.0) if rounding else found
 
 
 def standardised(x: Matrix, centre: Vector, scale: Vector) -> Matrix:

@@ -6,6 +6,7 @@ columns filled too. Row weights play no part.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import moments
+from app.ml.numerics.scaling import Spread
 from app.ml.preparation.arrow_columns import Raw, RawColumn, codes, distinct, measured
 from app.ml.preparation.request import Constant, Imputation, Strategy
 
@@ -22,12 +24,20 @@ Fill: TypeAlias = float | str
 SUMMARIES: Mapping[str, Callable[[Vector], float]] = {"mean": np.mean, "median": np.median}
 
 
-def learned_fills(how: Imputation, raw: Raw, rows: Labels) -> dict[str, Fill]:
-    """By name, of the columns that the request names; categories that keep a level for missing values are left out."""
+def learned_fills(
+    how: Imputation, raw: Raw, rows: Labels, spreads: Mapping[str, Spread] = MappingProxyType({})
+) -> dict[str, Fill]:
+    """By name, of the columns that the request names; categories that keep a level for missing values are left out.
+
+    spreads: by name, moments of columns of more rows than these, where these are a sample.
+    """
     found: dict[str, Fill] = {}
     for place, column in enumerate(raw.columns):
         strategy = None if isinstance(how, str) else how.get(column.name)
         if strategy is None or strategy == "level":
+            continue
+        if strategy == "mean" and column.name in spreads:
+            found[column.name] = spreads[column.name].mean
             continue
         values = raw.values[rows, place]
         words = raw.vocabularies[place]

@@ -16,10 +16,11 @@ A categorical input that is encoded by the target (`app.ml.preparation.target_en
 last ones.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from sys import intern
+from types import MappingProxyType
 from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -28,7 +29,7 @@ import pyarrow as pa
 from app.ml.contract.algorithm import Accepts, Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.row_blocks import blocks
-from app.ml.numerics.scaling import spread
+from app.ml.numerics.scaling import Spread, spread
 from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured, refuse_unseen
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
 from app.ml.preparation.date_ranges import ranged
@@ -80,17 +81,19 @@ class Preparation:
         outcome: Outcome | None = None,
         *,
         centred: bool = True,
+        spreads: Mapping[str, Spread] = MappingProxyType({}),
     ) -> Self:
         """Learn from these rows of a table; `centred`: scaling may move a column's 0, as an intercept makes up for it.
 
         outcome: of these rows, what columns of more categories than `max_levels` are encoded by, if they are. An
-        algorithm that accepts categories, and missing values too, gets neither scaling nor indicators.
+        algorithm that accepts categories, and missing values too, gets neither scaling nor indicators. spreads: by
+        name, moments of columns of more rows than these, where these are a sample.
         """
         keeps_missing = Accepts.MISSING in accepts
         keeps_categories = keeps_missing and Accepts.CATEGORIES in accepts
         scaled = not keeps_categories
-        fills, encodes = learned_fills(how.imputation, raw, rows), outcome is not None
-        inputs, basis, learned = learn(raw, rows, how, fills, encodes=encodes, scaled=scaled, centred=centred)
+        fills, encodes = learned_fills(how.imputation, raw, rows, spreads), outcome is not None
+        inputs, basis, learned = learn(raw, rows, how, fills, spreads, encodes=encodes, scaled=scaled, centred=centred)
         made = cls(tuple(inputs), learned, keeps_missing, keeps_categories, basis.functions, how.keep_inputs)
         made = replace(made, fills=made.codes.filling(fills))
         if outcome is None:

@@ -51,6 +51,7 @@ def learn(
     rows: Labels,
     how: Preprocessing,
     fills: Mapping[str, Fill] = MappingProxyType({}),
+    spreads: Mapping[str, Spread] = MappingProxyType({}),
     *,
     encodes: bool,
     scaled: bool,
@@ -58,7 +59,8 @@ def learn(
 ) -> tuple[list[InputColumn], Basis, PreparationState]:
     """Ranges, levels, functions and scales of the columns. Raises InvalidData for undefined functions.
 
-    fills: by name, what stands for missing values of columns. encodes: whether columns of more than `max_levels`
+    fills: by name, what stands for missing values of columns. spreads: by name, moments of columns of more rows than
+    these, where these are a sample. encodes: whether columns of more than `max_levels`
     categories keep them all, to be encoded by the target. scaled: whether the algorithm wants numbers on one scale at
     all. centred: whether a column's 0 may move for it.
     """
@@ -67,7 +69,7 @@ def learn(
     for place, column in enumerate(raw.columns):
         values, words = raw.values[rows, place], raw.vocabularies[place]
         if words is None:
-            found[column.name] = spread(values)
+            found[column.name] = spreads.get(column.name) or spread(values)
             inputs.append(_measured_input(column, found[column.name]))
             facts.append(as_wanted(column.name, values, found[column.name], fill=fills.get(column.name)))
         else:

@@ -64,9 +64,12 @@ def cost_of(
     each = SECONDS_PER_CELL * size.cells + passes * nested.seconds(algorithm, spec.algorithm, task, size)
     memory, seconds = BASE_BYTES + row_bytes * rows + int(algorithm.memory(spec.algorithm, size)), fits * each
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
-    if algorithm.update is None or memory <= memory_bytes or rows <= HELD * batch:
+    in_parts = algorithm.update is not None or algorithm.fit_blocks is not None
+    if not in_parts or memory <= memory_bytes or rows <= HELD * batch:
         return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
+    if algorithm.fit_blocks is not None:
+        seconds += nested.seconds(algorithm, spec.algorithm, task, size)
     return Cost(BASE_BYTES + row_bytes * HELD * batch, round(BASE_SECONDS + seconds, 2), batch)
 
 

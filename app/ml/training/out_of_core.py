@@ -1,38 +1,44 @@
-"""Training on a table that does not fit into memory, by an algorithm that takes one more batch.
+"""Training on a table that does not fit into memory, by an algorithm that takes one more batch or reads blocks.
 
 The table is read, never held: it may be mapped from a file. One pass looks at every row, so that what cannot be used
-is found and named, and draws a *sample* that is held: test rows and training rows, about a batch of each, drawn at
-random, and with them the first row of every class and category. Preparation (means, scales, levels) is learned from
-the sample's training rows; only the ranges that later rows are compared with are those of all. The algorithm then
-learns batch after batch: `fit` with the first, `update` with the others, and again as often as it requires or until a
-round changes nothing. In each round blocks of rows come in another order, and the rows of a batch mixed. Metrics,
-cross-validation and golden rows are those of the sample.
+is found and named, merges the moments of the columns (means, deviations, ranges), and draws a *sample* that is held:
+test rows and training rows, about a batch of each, drawn at random, and with them the first row of every class and
+category. Means and scales of the preparation are those of all training rows; medians and levels are learned from the
+sample's. An algorithm that fits from blocks (`Algorithm.fit_blocks`) gets the prepared rows in order, as often as it
+reads them (`app.ml.training.prepared_rows`). Any other learns batch after batch: `fit` with the first, `update` with
+the others, and again as often as it requires or until a round changes nothing. In each round blocks of rows come in
+another order, and the rows of a batch mixed. Metrics, cross-validation and golden rows are those of the sample.
 
 What becomes of a row hangs on the seed and its number alone, so that it need not be remembered.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.algorithm import Data, Labels, Matrix, Progress, Vector
+from app.ml.contract.algorithm import Context, Data, Fit, Labels, Progress, Vector
 from app.ml.evaluation.splits import Split
+from app.ml.numerics.scaling import Spread, merged, spread
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.row_hashes import Hashes, row_hashes
 from app.ml.preparation.target import present
 from app.ml.training.fit import Fitted
+from app.ml.training.fit_in_batches import fit_batches
 from app.ml.training.plan import Plan
+from app.ml.training.prepared_rows import Beside, prepared_rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
 Truths = NDArray[np.bool_]
+Learn: TypeAlias = Callable[[Context], Fit[Any]]
 HASHING = 64
 """Bytes that the hash of a row takes until it is stored: copies on the way."""
 NO_HASHES: Hashes = np.zeros(0, np.uint64)
@@ -60,16 +66,8 @@ class Draw(NamedTuple):
         return np.random.Generator(np.random.PCG64([self.seed, place]).advance(first)).random(count)
 
 
-class Range(NamedTuple):
-    """The least and the largest number of each column; NaN where there is none. (p,)."""
-
-    low: Vector
-    high: Vector
-
-    @classmethod
-    def of(cls, values: Matrix) -> Self:
-        nothing = np.full((1, values.shape[1]), np.nan)
-        return cls(*(take.reduce(np.concatenate([values, nothing])) for take in (np.fmin, np.fmax)))
+Spreads: TypeAlias = Mapping[str, Spread]
+"""Moments of measured columns, by name."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ class Stream:
     """Numbers of the sample's rows in the table."""
     kept: Labels
     """Rows of the table that are not held out whatever the draw, ascending."""
-    spans: Range
+    spreads: Spreads
+    """Moments of the rows to learn from."""
     rows: int
     """To learn from, in the whole table."""
     hashes: Hashes
@@ -108,26 +107,37 @@ class Stream:
             split=Split(np.flatnonzero(~test), np.flatnonzero(test)),
             numbers=np.concatenate([look.numbers for look in looks]),
             kept=np.concatenate([look.kept for look in looks]),
-            spans=Range(
-                np.fmin.reduce([look.spans.low for look in looks]), np.fmax.reduce([look.spans.high for look in looks])
-            ),
+            spreads={name: reduce(merged, [look.spreads[name] for look in looks]) for name in looks[0].spreads},
             rows=sum(look.rows for look in looks),
             hashes=np.concatenate([look.hashes for look in looks]),
         )
 
-    def fit(self, sample: TrainingSet, progress: Progress) -> Fitted:
-        """Learned from every row that is not held out. `sample`: the sample, read."""
-        preparation = _widened(sample.prepare(self.split.train), self.spans)
-
-        def batches(turn: int) -> Iterator[Data]:
-            for part, order in self.source.batches(turn, self.kept):
-                yield part.coded_as(sample.target.classes).data(preparation, order)
-
+    def fit(self, sample: TrainingSet, progress: Progress, beside: Beside) -> Fitted:
+        """Learned from every row that is not held out. sample: the sample, read."""
+        preparation = sample.prepare(self.split.train, self.spreads)
         data = sample.data(preparation, self.split.train)
         start = sample.start and sample.start.state(preparation, sample.classes)
-        fitted = sample.fit(data, self.source.spec.seed, progress, batches, start)
+        learn = self._batches if sample.algorithm.fit_blocks is None else self._blocks
+        fitted = sample.fit(data, self.source.spec.seed, progress, learn(sample, preparation, data, start, beside))
         classes = sample.reference_of(self.split.train)
         return Fitted(preparation, data, *fitted, None if classes is None else classes.codes)
+
+    def _batches(self, sample: TrainingSet, preparation: Preparation, _: Data, start: Any, __: Beside) -> Learn:
+        def batches(turn: int) -> Iterator[Data]:
+            for part, order in self.source.batches(turn, self.kept):
+                yield sample.turned(part.coded_as(sample.target.classes).data(preparation, order))
+
+        return lambda context: fit_batches(
+            sample.algorithm, sample.params, batches, context, partial(sample.first, start)
+        )
+
+    def _blocks(self, sample: TrainingSet, preparation: Preparation, data: Data, start: Any, beside: Beside) -> Learn:
+        def learn(context: Context) -> Fit[Any]:
+            parts = (part.data(preparation, np.arange(part.rows)) for part in self.source.in_order(self.kept))
+            rows = prepared_rows(parts, data, start, beside)
+            return sample.algorithm.fit_blocks(sample.params, rows, context)  # type: ignore[misc]
+
+        return learn
 
 
 class _Look(NamedTuple):
@@ -138,7 +148,7 @@ class _Look(NamedTuple):
     held: Truths
     """Mask of the sample's rows that are held out."""
     kept: Labels
-    spans: Range
+    spreads: Spreads
     rows: int
     hashes: Hashes
 
@@ -177,9 +187,16 @@ class _Source(NamedTuple):
         rng = np.random.Generator(np.random.PCG64([self.spec.seed, len(self.draw), turn]))
         blocks = rng.permutation(-(-self.table.num_rows // BLOCK))
         for batch in np.array_split(blocks, max(1, len(blocks) * BLOCK // self.batch_rows)):
-            rows = pa.concat_tables(self._to_learn(block * BLOCK, kept) for block in batch.tolist())
+            rows = pa.concat_tables(self._to_learn(block * BLOCK, BLOCK, kept) for block in batch.tolist())
             if rows.num_rows >= 2:
                 yield TrainingSet.read(self.planned, rows), rng.permutation(rows.num_rows)
+
+    def in_order(self, kept: Labels) -> Iterator[TrainingSet]:
+        """Rows to learn from, as they stand in the table."""
+        for start in range(0, self.table.num_rows, self.batch_rows):
+            rows = self._to_learn(start, self.batch_rows, kept)
+            if rows.num_rows:
+                yield TrainingSet.read(self.planned, rows)
 
     def _read(self, start: int) -> TrainingSet | None:
         """The rows of a batch; None where fewer than two of them have a target."""
@@ -198,14 +215,14 @@ class _Source(NamedTuple):
         held[kept], sampled[kept] = False, True
         learned, chosen = rows[~held[rows]], rows[sampled[rows]]
         read = self.table.slice(start, self.batch_rows)
-        spans = Range.of(part.raw.values[learned])
+        spreads = _spreads(part, learned)
         hashes = row_hashes(read, self.planned.features, self.planned.target)[learned] if hashed else NO_HASHES
         sample = read.take(pa.array(chosen))
-        return _Look(sample, start + chosen, held[chosen], start + kept, spans, learned.size, hashes)
+        return _Look(sample, start + chosen, held[chosen], start + kept, spreads, learned.size, hashes)
 
-    def _to_learn(self, start: int, kept: Labels) -> pa.Table:
-        """The rows of a block that have a target and are not held out."""
-        rows = self.table.slice(start, BLOCK)
+    def _to_learn(self, start: int, count: int, kept: Labels) -> pa.Table:
+        """Among so many rows those that have a target and are not held out."""
+        rows = self.table.slice(start, count)
         held, _ = self.draw.of(start, rows.num_rows)
         held[kept[(kept >= start) & (kept < start + rows.num_rows)] - start] = False
         there = True if (name := self.planned.target) is None else present(rows.column(name))
@@ -239,13 +256,9 @@ class _Firsts:
         return found
 
 
-def _widened(preparation: Preparation, spans: Range) -> Preparation:
-    """With the ranges of all rows."""
-    inputs = [
-        column if column.minimum is None else column.model_copy(update={"minimum": low, "maximum": high})
-        for column, low, high in zip(preparation.inputs, spans.low.tolist(), spans.high.tolist(), strict=True)
-    ]
-    return replace(preparation, inputs=tuple(inputs))
+def _spreads(part: TrainingSet, learned: Labels) -> Spreads:
+    columns = zip(part.raw.columns, part.raw.vocabularies, part.raw.values[learned].T, strict=True)
+    return {column.name: spread(values) for column, words, values in columns if words is None}
 
 
 def _moved(fault: Fault, rows: int) -> Fault:

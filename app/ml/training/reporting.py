@@ -186,7 +186,8 @@ def _evidence(training_set: TrainingSet, split: Split, evaluated: EvaluatedFit, 
     if rest := training_set.unlabelled.size:
         across = f" {rest} rows without a target are learned from in every fit, and tested in none.{across}"
     if not split.test.size:
-        return f"No rows were held out: the metrics are of the {evaluated.rows} training rows.{across}"
+        sample = "" if split.train.size == evaluated.rows else f"a random sample of {split.train.size} of "
+        return f"No rows were held out: the metrics are of {sample}the {evaluated.rows} training rows.{across}"
     stratified = training_set.task.of_classes and evaluated.rows == split.train.size
     how, seed = "at random, class by class" if stratified else "at random", spec.seed
     if spec.validation.group is not None:

@@ -1,8 +1,7 @@
 """A table, read once: what every fit of one training draws its rows from."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ from app.ml.contract.relations import Relations
 from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.splits import Split, holdout, kfold
 from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
+from app.ml.numerics.scaling import Spread
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
@@ -44,7 +44,6 @@ from app.ml.preparation.target_transform import carried, check_domain, transform
 from app.ml.preparation.training_rows import code_tables, coded
 from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.difficulty import read_curriculum
-from app.ml.training.fit_in_batches import Batches, fit_batches
 from app.ml.training.item_preparation import item_preparation
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
@@ -195,8 +194,10 @@ class TrainingSet(NamedTuple):
         """Rows of the table without a target that fits learn from; none if the algorithm has no use for them."""
         return self.without_target if Accepts.UNLABELLED in self.accepted else self.without_target[:0]
 
-    def prepare(self, rows: Labels) -> Preparation:
-        """Learned from these rows and the unlabelled ones; if categories become means of the target, from these."""
+    def prepare(self, rows: Labels, spreads: Mapping[str, Spread] | None = None) -> Preparation:
+        """Learned from these rows and the unlabelled ones; if categories become means of the target, from these.
+        spreads: by name, moments of columns of all rows, where these are a sample.
+        """
         known = self.target.rows[rows]
         centred = not nested.through_origin(self.algorithm, self.params, self.task)
         how, outcome = self.preprocessing, None
@@ -210,7 +211,7 @@ class TrainingSet(NamedTuple):
             raw = raw.named([raw.columns[row].name for row in known])
         if self.relations is not None and self.relations.by_item:
             return item_preparation(raw, known)
-        return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred)
+        return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred, spreads=spreads or {})
 
     def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:
         """The raw matrix of these rows, in the codes of the preparation."""
@@ -265,39 +266,32 @@ class TrainingSet(NamedTuple):
         data: Data,
         seed: int,
         progress: Progress,
-        batches: Batches | None = None,
+        streamed: Callable[[Context], Fit[Any]] | None = None,
         start: Any = None,
     ) -> tuple[Fit[Any], FittedLearner]:
-        """data: in the target's own units, as are the predictions. batches: to learn instead, all rows. start: a state
-        in the columns of the data, to start from; None: the fit starts anew.
+        """data: in the target's own units, as are the predictions. streamed: fits all rows of a larger table instead.
+        start: a state in the columns of the data, to start from; None: the fit starts anew.
         """
         how, context = self.preprocessing.target, nested.context(seed, progress, self.each)
-        first = partial(self._first, start)
-        if batches is None:
-            fit = first(self._turned(data), context)
-        else:
-            turned = partial(self._turned_batches, batches)
-            fit = fit_batches(self.algorithm, self.params, turned, context, first)
+        fit = self.first(start, self.turned(data), context) if streamed is None else streamed(context)
         learned = FittedLearner(turned_back(how, self.algorithm), self.params, fit.state)
         if how != "none":
             fit = with_bias(how, fit, data, learned.algorithm.predict(self.params, fit.state, data.x))
         return fit, learned
 
-    def _first(self, start: Any, data: Data, context: Context) -> Fit[Any]:
+    def first(self, start: Any, data: Data, context: Context) -> Fit[Any]:
+        """A fit of these rows, turned before, from this state of another one if there is one."""
         warm = self.algorithm.warm_start
         if start is None or warm is None:
             return self.algorithm.fit(self.params, data, context)
         return warm.fit(self.params, start, data, context)
 
-    def _turned_batches(self, batches: Batches, turn: int) -> Iterator[Data]:
-        return map(self._turned, batches(turn))
-
     def update(self, state: Any, data: Data, seed: int) -> Fit[Any]:
         """These rows as one more batch, of an algorithm that learns so. data: in the target's own units."""
         assert self.algorithm.update is not None  # noqa: S101 - the request was checked
-        return self.algorithm.update(self.params, state, self._turned(data), nested.context(seed, each=self.each))
+        return self.algorithm.update(self.params, state, self.turned(data), nested.context(seed, each=self.each))
 
-    def _turned(self, data: Data) -> Data:
+    def turned(self, data: Data) -> Data:
         """The rows as the algorithm is fitted to them: classes weighted, the target transformed."""
         return transformed(self.preprocessing.target, weighted(self.class_weight, data), errors_known=self.errors_known)
 

@@ -193,7 +193,7 @@ def test_a_table_beyond_memory_is_filled_by_its_sample(monkeypatch):
     request = {"algorithm": {"name": "linear_sgd", "epochs": 20}, "target": "y"}
     request["preprocessing"] = {"imputation": strategies}
     made = train(plan(TrainSpec.model_validate(request), sheet(rows), 900, 1.0), rows, data_digest="sha256:0")
-    assert any("Scales, imputed values, levels" in warning for warning in made.report.warnings)
+    assert any("medians, levels, metrics" in warning for warning in made.report.warnings)
     assert made.report.imputed["x"] == pytest.approx(0, abs=0.3)
     assert made.report.imputed["c"] == "elsewhere"
     (score,) = [metric.value for metric in made.report.test if metric.name == "r2"]

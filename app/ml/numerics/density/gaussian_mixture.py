@@ -9,13 +9,15 @@ Learning, section 9.2.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.algorithm import Labels, Matrix, Progress, Vector, silent
+from app.ml.contract.streamed_rows import Block
 from app.ml.numerics.clustering.lloyd import means as means_of
 from app.ml.numerics.density.compiled import mixture as compiled
 
@@ -77,6 +79,8 @@ class Options(NamedTuple):
 class _Moments(NamedTuple):
     total: float
     """Weighted sum of log densities."""
+    whole: float
+    """Sum of the weights."""
     masses: Vector
     sums: Matrix
     scatters: NDArray[np.float64]
@@ -110,18 +114,23 @@ def squares(components: Components, x: Matrix, labels: Labels) -> Vector:
 
 def em(x: Matrix, weights: Vector, start: Components, options: Options) -> Run:
     """Steps from `start` on."""
-    whole = weights.sum()
-    components, found = start, _moments(x, weights, start)
-    curve = [found.total / whole]
+    return em_of_blocks([Block(x, weights)], start, options)
+
+
+def em_of_blocks(rows: Iterable[Block], start: Components, options: Options, progress: Progress = silent) -> Run:
+    """The same for rows in blocks, which each step reads once."""
+    components, found = start, _moments(rows, start)
+    curve = [found.total / found.whole]
     while len(curve) <= options.max_iter:
         better = _maximised(found, components, options)
-        found = _moments(x, weights, better)
-        rise = found.total / whole - curve[-1]
+        found = _moments(rows, better)
+        rise = found.total / found.whole - curve[-1]
         if rise > 0:  # else no more than rounding
             components = better
-            curve.append(found.total / whole)
+            curve.append(found.total / found.whole)
         if rise <= options.tol:
             return Run(components, np.array(curve), converged=True)
+        progress(1 - 1 / len(curve))
     return Run(components, np.array(curve), converged=False)
 
 
@@ -174,11 +183,14 @@ def touching(components: Components, floor: float) -> Labels:
     return np.flatnonzero(largest**-2 <= floor * (1 + 1e-6))
 
 
-def _moments(x: Matrix, weights: Vector, components: Components) -> _Moments:
+def _moments(rows: Iterable[Block], components: Components) -> _Moments:
     k, d = components.means.shape
     masses, sums, scatters = np.zeros(k), np.zeros((k, d)), np.zeros(components.whitening.shape)
-    total = compiled.moments(x, weights, *components[1:], _constants(components), masses, sums, scatters)
-    return _Moments(total, masses, sums, scatters)
+    constants, total, whole = _constants(components), 0.0, 0.0
+    for x, weights in rows:
+        total += compiled.moments(x, weights, *components[1:], constants, masses, sums, scatters)
+        whole += weights.sum()
+    return _Moments(total, whole, masses, sums, scatters)
 
 
 def _constants(components: Components) -> Vector:

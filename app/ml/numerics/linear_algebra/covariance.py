@@ -74,8 +74,13 @@ def _about(x: Matrix, weights: Vector, shift: Vector) -> Covariance:
 
 def _without_constants(x: Matrix, found: Covariance) -> Covariance:
     """A constant column leaves rounding, a few units in the last place of its values: it is set to zero."""
-    noise = 4 * EPS * np.sqrt(len(x)) * np.abs(found.mean)
+    noise = noise_of(found.mean, len(x))
     for j in np.flatnonzero(found.matrix.diagonal() <= np.square(noise)):
         if np.abs(x[:, j] - found.mean[j]).max() <= noise[j]:
             found.matrix[j] = found.matrix[:, j] = 0.0
     return found
+
+
+def noise_of(mean: Vector, rows: int) -> Vector:
+    """(d,) what rounding may make of a constant column."""
+    return np.asarray(4 * EPS * np.sqrt(rows) * np.abs(mean))

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.linear_algebra.covariance import covariance
+from app.ml.contract.algorithm import Matrix, StreamedRows, Vector
+from app.ml.numerics.linear_algebra.covariance import Covariance, covariance
 from app.ml.numerics.linear_algebra.solve import EPS, centred
+from app.ml.numerics.linear_algebra.streamed_covariance import streamed_covariance
 
 TRUSTED = 1e-8
 """A covariance matrix holds every eigenvalue to one rounding of the largest: below this share few digits are left."""
@@ -33,14 +34,42 @@ def principal(x: Matrix, weights: Vector, needed: Callable[[Vector], int] = len)
     by the singular values of the centred rows; those that are only rounding are zero.
     """
     n, d = x.shape
-    if n >= 3 * d:
-        matrix, mean = covariance(x, weights)
-        if np.isfinite(matrix).all():
-            values, vectors = scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False)
-            values = np.maximum(values[::-1], 0.0)
-            if values[needed(values) - 1] > TRUSTED * values[0]:
-                return Spectrum(mean, values, signed(vectors.T[::-1]))
-    return _by_singular_values(x, weights)
+    found = _by_covariance(covariance(x, weights), needed) if n >= 3 * d else None
+    return _by_singular_values(x, weights) if found is None else found
+
+
+def streamed_principal(rows: StreamedRows, needed: Callable[[Vector], int] = len) -> Spectrum:
+    """The same of rows that memory does not hold, in one pass, or two where small variances matter: the singular
+    values are then those of the triangle of a QR decomposition, which takes in block after block.
+    """
+    whole = streamed_covariance(rows)
+    found = _by_covariance(whole, needed)
+    found = _by_triangle(rows, whole.mean) if found is None else found
+    m = min(rows.rows, len(whole.mean))
+    return Spectrum(found.mean, found.values[:m], found.directions[:m])
+
+
+def _by_covariance(whole: Covariance, needed: Callable[[Vector], int]) -> Spectrum | None:
+    """None: a variance that is needed is too small for it."""
+    if not np.isfinite(whole.matrix).all():
+        return None
+    values, vectors = scipy.linalg.eigh(whole.matrix, overwrite_a=True, check_finite=False)
+    values = np.maximum(values[::-1], 0.0)
+    if not values[needed(values) - 1] > TRUSTED * values[0]:
+        return None
+    return Spectrum(whole.mean, values, signed(vectors.T[::-1]))
+
+
+def _by_triangle(rows: StreamedRows, mean: Vector) -> Spectrum:
+    triangle, whole = np.zeros((0, len(mean))), 0.0
+    for x, weights in rows:
+        whole += weights.sum()
+        own = (x - mean) * np.sqrt(weights)[:, None]
+        (triangle,) = scipy.linalg.qr(np.vstack([triangle, own]), mode="r", overwrite_a=True, check_finite=False)
+        triangle = triangle[: len(mean)]
+    _, s, vt = scipy.linalg.svd(triangle / np.sqrt(whole), full_matrices=False, overwrite_a=True)
+    s[s <= max(rows.rows, len(mean)) * EPS * s[0]] = 0.0
+    return Spectrum(mean, s * s, signed(vt))
 
 
 def _by_singular_values(x: Matrix, weights: Vector) -> Spectrum:
