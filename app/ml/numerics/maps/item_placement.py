@@ -22,6 +22,8 @@ BESIDE = 3
 """Axes along which places beside the most similar item are tried."""
 TRIED = 3
 """Starts of an item that are followed to their ends."""
+EXACT = 1e-8
+"""Sum of squares, as a share of that at the origin, from which on it falls to rounding of this, not of itself."""
 SAME = 1e-9
 """Dissimilarity, as a share of the largest of an item, that counts as none."""
 
@@ -90,6 +92,7 @@ def _beside(wanted: Matrix, known: Matrix, parts: Matrix) -> Iterator[Matrix]:
 
 def _settled(places: Matrix, wanted: Matrix, known: Matrix, parts: Matrix) -> Matrix:
     left, losses = np.arange(len(places)), _losses(places, wanted, known, parts)
+    least = EXACT * (parts * np.square(wanted)).sum(axis=1)
     for _ in range(STEPS):
         tried = _steps(places[left], wanted[left], known, parts[left])
         lower = np.stack([_losses(one, wanted[left], known, parts[left]) for one in tried])
@@ -98,7 +101,7 @@ def _settled(places: Matrix, wanted: Matrix, known: Matrix, parts: Matrix) -> Ma
         moved = found < before
         places[left[moved]] = np.stack(tried)[choice[moved], np.flatnonzero(moved)]
         losses[left[moved]] = found[moved]
-        left = left[before - found > EPS * before]
+        left = left[before - found > EPS * np.maximum(before, least[left])]
         if not left.size:
             break
     return places
@@ -118,10 +121,14 @@ def _steps(places: Matrix, wanted: Matrix, known: Matrix, parts: Matrix) -> tupl
 
 
 def _solved(matrices: Matrix, right: Matrix) -> Matrix:
-    """Solutions (b, p) of symmetric systems (b, p, p), of least length where they are singular."""
+    """Solutions (b, p) of symmetric systems (b, p, p), of least length where they are singular.
+
+    Eigenvalues below 0 count by their size: where a function bends downwards a Newton step goes down, not up.
+    """
     values, vectors = np.linalg.eigh(matrices)
-    size = np.abs(values).max(axis=1, initial=0.0, keepdims=True)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=np.abs(values) > 1e-12 * size)
+    sizes = np.abs(values)
+    least = 1e-12 * sizes.max(axis=1, initial=0.0, keepdims=True)
+    inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > least)
     along = np.matmul(np.swapaxes(vectors, 1, 2), right[:, :, None])
     return np.asarray(np.matmul(vectors, inverse[:, :, None] * along)[:, :, 0])
 
