@@ -94,6 +94,12 @@ def test_items_of_edges_are_mapped_and_predicted_by_name(client, done, upload, n
     assert procrustes(ROWS, found)[2] < 1e-8
     report = client.get(f"/v1/models/roads-by-{name}/versions/1/report").json()
     assert report["train"] == []
+    near = client.post(f"/v1/models/roads-by-{name}/neighbours", json={"rows": [{"place": NAMES[4]}], "n_neighbors": 3})
+    (of_one,) = near.json()["neighbours"]
+    order = np.argsort(SQUARE[4])[:3]
+    assert [one["item"] for one in of_one] == [NAMES[i] for i in order]
+    np.testing.assert_allclose([one["distance"] for one in of_one], SQUARE[4][order], atol=1e-4)
+    assert all({"target", "share"}.isdisjoint(one) for one in of_one)
     unknown = client.post(f"/v1/models/roads-by-{name}/predict", json={"rows": [{"place": "nowhere"}]})
     assert [one["code"] for one in unknown.json()["errors"]] == ["unknown_item"]
 

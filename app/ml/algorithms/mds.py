@@ -49,7 +49,15 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.maps.classical_scaling import ClassicalScaling, classical_scaling
-from app.ml.numerics.maps.known_items import DissimilarityParams, KnownItems, coordinates, known_items, placed
+from app.ml.numerics.maps.known_items import (
+    DissimilarityParams,
+    KnownItems,
+    coordinates,
+    known_items,
+    nearest_items,
+    placed,
+)
+from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 
 MOST_SHOWN = 100
 """Eigenvalues in the summary."""
@@ -93,6 +101,10 @@ def predict(params: MDS, state: State, x: Matrix) -> Matrix:
     return placed(params, state.known, x, state.places * state.known.scale, scaled.places)
 
 
+def nearest(params: MDS, state: State, x: Matrix, count: int | None) -> Neighbours:
+    return nearest_items(state.known, state.places, predict(params, state, x), count)
+
+
 def summary(params: MDS, state: State) -> JSON:
     """In squared units of the dissimilarities. Shares: of the sum of absolute eigenvalues, null where not all are
     known; of the sum of their squares (Mardia).
@@ -133,5 +145,6 @@ ALGORITHM = Algorithm(
     relations={form: {Meaning.DISSIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
     edges_alone=True,
     summary=summary,
+    queries={"neighbours": nearest},
     breaks={Symmetry.SCALE: "A distance gives a column the weight of its unit; scale the columns alike first."},
 )

@@ -57,10 +57,12 @@ from app.ml.numerics.maps.known_items import (
     coordinates,
     distinct_items,
     known_items,
+    nearest_items,
     placed,
 )
 from app.ml.numerics.maps.map_starts import classical_start, random_start, upright
 from app.ml.numerics.maps.stress_majorisation import EXACT, KnownPairs, Majorised
+from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 
 
 class Smacof(DissimilarityParams):
@@ -139,6 +141,10 @@ def predict(params: Smacof, state: State, x: Matrix) -> Matrix:
     return placed(params, state.known, x, state.places * state.known.scale, place)
 
 
+def nearest(params: Smacof, state: State, x: Matrix, count: int | None) -> Neighbours:
+    return nearest_items(state.known, state.places, predict(params, state, x), count)
+
+
 def summary(params: Smacof, state: State) -> JSON:
     return {
         "stress": state.stress,
@@ -172,5 +178,6 @@ ALGORITHM = Algorithm(
     relations={form: {Meaning.DISSIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
     edges_alone=True,
     summary=summary,
+    queries={"neighbours": nearest},
     breaks={Symmetry.SCALE: "A distance gives a column the weight of its unit; scale the columns alike first."},
 )

@@ -70,18 +70,28 @@ def test_negative_eigenvalues_are_reported():
     np.testing.assert_allclose(report["explained_squared_ratio"], wanted[:2] ** 2 / (wanted**2).sum())
 
 
-def test_of_many_rows_the_largest_eigenvalues_and_the_lowest_are_found(monkeypatch):
-    whole = mapped(square(ODD), n_components=3)
+@pytest.mark.parametrize("power", [1, 1.5])
+def test_of_many_rows_the_largest_eigenvalues_and_the_lowest_are_found(monkeypatch, power):
+    """Of Euclidean distances all others are zero; of others they are not."""
+    x = RNG.normal(size=(130, 4)) * [4, 3, 2, 1]
+    given = cdist(x, x) if power == 1 else cdist(x, x, "cityblock") ** power
+    whole = mapped(square(given), n_components=3)
     monkeypatch.setattr(classical_scaling, "COMPLETE", 20)
-    some = mapped(square(ODD), n_components=3)
+    some = mapped(square(given), n_components=3)
     np.testing.assert_allclose(some.places, whole.places, atol=1e-9)
-    np.testing.assert_allclose(some.eigenvalues, whole.eigenvalues[[0, 1, 2, -5, -4, -3, -2, -1]], rtol=1e-5)
-    report = mds.summary(MDS(n_components=3), some)
-    assert report["explained_ratio"] is None
-    assert report["negative_eigenvalues"] is None
-    assert report["explained_squared_ratio"] == pytest.approx(
-        mds.summary(MDS(n_components=3), whole)["explained_squared_ratio"]
+    size = whole.eigenvalues[0]
+    np.testing.assert_allclose(
+        some.eigenvalues, whole.eigenvalues[[0, 1, 2, *range(-5, 0)]], rtol=1e-5, atol=1e-9 * size
     )
+    one, other = (mds.summary(MDS(n_components=3), state) for state in (some, whole))
+    assert (one["explained_ratio"], one["negative_eigenvalues"]) == (None, None)
+    assert one["explained_squared_ratio"] == pytest.approx(other["explained_squared_ratio"])
+
+
+def test_equal_rows_have_a_map_however_many(monkeypatch):
+    monkeypatch.setattr(classical_scaling, "COMPLETE", 20)
+    found = mapped(square(np.zeros((130, 130))))
+    np.testing.assert_array_equal(found.places, np.zeros((130, 1)))
 
 
 def test_a_row_of_the_square_is_placed_where_it_is_whatever_the_dissimilarities():

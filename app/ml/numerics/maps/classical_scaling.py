@@ -16,11 +16,14 @@ import scipy
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.principal_directions import signed
 from app.ml.numerics.linear_algebra.solve import EPS, each_row
+from app.ml.numerics.row_blocks import blocks
 
 COMPLETE = 1500
 """Rows up to which all eigenvalues are found; of more, the largest ones and the lowest."""
 MOST_LOWEST = 5
 """Lowest eigenvalues looked for where not all are."""
+LOW_RANK = 1e-13
+"""Rest of a matrix outside its supposed range, relative to its largest number, that counts as rounding."""
 
 
 class ClassicalScaling(NamedTuple):
@@ -70,12 +73,42 @@ def signs(places: Matrix) -> Vector:
 
 def _spectrum(inner: Matrix, components: int) -> tuple[Vector, Matrix]:
     """Eigenvalues, descending, and eigenvectors (n, p or more) of the first of them."""
-    n = len(inner)
-    if n <= COMPLETE or components + MOST_LOWEST >= n // 4 or not inner.any():
-        values, vectors = scipy.linalg.eigh(inner, overwrite_a=True, check_finite=False)
-        return values[::-1], vectors[:, ::-1]
-    begin = np.random.default_rng(0).normal(size=n)
-    lowest = scipy.sparse.linalg.eigsh(inner, MOST_LOWEST, which="SA", v0=begin, return_eigenvectors=False, tol=1e-6)
-    values, vectors = scipy.sparse.linalg.eigsh(inner, components, which="LA", v0=begin)
+    n, krylov = len(inner), max(2 * components + 1, 20)
+    if n <= COMPLETE or krylov + MOST_LOWEST >= n // 4:
+        return _complete(inner)
+    basis = _range(inner, krylov + MOST_LOWEST)
+    return _largest(inner, components) if basis is None else _within(inner, basis, components)
+
+
+def _complete(inner: Matrix) -> tuple[Vector, Matrix]:
+    values, vectors = scipy.linalg.eigh(inner, check_finite=False)
+    return values[::-1], vectors[:, ::-1]
+
+
+def _range(inner: Matrix, columns: int) -> Matrix | None:
+    """(n, columns) orthonormal basis of the range of a matrix of a low rank; None: its rank is higher."""
+    drawn = np.random.default_rng(0).normal(size=(len(inner), columns))
+    basis, _ = np.linalg.qr(inner @ drawn)
+    inside, largest = basis.T @ inner, LOW_RANK * float(np.abs(inner).max())
+    near = all(np.abs(inner[rows] - basis[rows] @ inside).max() <= largest for rows in blocks(len(inner), len(inner)))
+    return basis if near else None
+
+
+def _within(inner: Matrix, basis: Matrix, components: int) -> tuple[Vector, Matrix]:
+    """The largest eigenvalues and the lowest, of a matrix of a low rank: those within its range, and zeros."""
+    values, vectors = scipy.linalg.eigh(basis.T @ inner @ basis)
+    lowest = np.sort(np.append(values, np.zeros(MOST_LOWEST)))[:MOST_LOWEST][::-1]
+    return np.concatenate([values[::-1][:components], lowest]), basis @ vectors[:, ::-1]
+
+
+def _largest(inner: Matrix, components: int) -> tuple[Vector, Matrix]:
+    """The largest eigenvalues and the lowest, by a Lanczos iteration; all of them where it does not end."""
+    begin = np.random.default_rng(0).normal(size=len(inner))
+    solve = scipy.sparse.linalg.eigsh
+    try:
+        lowest = solve(inner, MOST_LOWEST, which="SA", v0=begin, return_eigenvectors=False, tol=1e-6)
+        values, vectors = solve(inner, components, which="LA", v0=begin)
+    except scipy.sparse.linalg.ArpackError:
+        return _complete(inner)
     order = np.argsort(values)[::-1]
     return np.concatenate([values[order], np.sort(lowest)[::-1]]), vectors[:, order]

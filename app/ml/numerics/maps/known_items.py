@@ -21,10 +21,13 @@ from app.ml.numerics.neighbours import named_metrics
 from app.ml.numerics.neighbours.metric_space import MetricSpace
 from app.ml.numerics.neighbours.named_metrics import Metric, NamedMetric
 from app.ml.numerics.neighbours.nearest import neighbours
+from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 
 COLUMNS, SQUARE, ITEMS, BESIDE_EDGES = "columns", "square", "items", "beside_edges"
 BLOCK = 2**21
 """Dissimilarities of rows to predict that are held at a time."""
+NEAREST = 5
+"""Neighbours of a row in the map, unless a request wants another number."""
 MOST_SHOWN = 1000
 """Items in the summary."""
 LARGEST = 1e100
@@ -117,6 +120,16 @@ def coordinates(known: KnownItems, places: Matrix) -> list[JSON]:
     names = [{}] * len(values) if known.items is None else [{"item": str(item)} for item in known.items[:MOST_SHOWN]]
     rows = zip(known.numbers[:MOST_SHOWN].tolist(), names, values, strict=True)
     return [{"row": row, **name, "coordinates": value} for row, name, value in rows]
+
+
+def nearest_items(known: KnownItems, places: Matrix, found: Matrix, count: int | None) -> Neighbours:
+    """Items nearest in the map to places `found` (b, p). places: (n, p) of the items, in units of the scale. count: of
+    each; None: NEAREST.
+    """
+    k = min(NEAREST if count is None else count, len(places))
+    nearest, apart = neighbours(found / known.scale, places, k)
+    items = None if known.items is None else known.items[nearest]
+    return Neighbours(known.numbers[nearest], apart * known.scale, None, None, prototypes=False, items=items)
 
 
 def placed(

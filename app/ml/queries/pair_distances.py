@@ -46,7 +46,7 @@ class DistancesRequest(DistanceOptions):
     )
 
 
-def distances(request: DistancesRequest) -> DistanceMatrix:
+def pair_distances(request: DistancesRequest) -> DistanceMatrix:
     """Raises InvalidRequest with every fault; BodyTooLarge for too many distances."""
     columns = len(request.rows[0])
     reference = request.rows if request.reference is None else request.reference
@@ -75,7 +75,7 @@ QUERY = Query(
     operation="measure_distances",
     request=DistancesRequest,
     response=DistanceMatrix,
-    run=distances,
+    run=pair_distances,
     path="/v1/distances",
     tag="evaluation",
 )
