@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
-from app.ml.contract.algorithm import Matrix
+from app.errors import Fault, InvalidRequest, NotOffered
+from app.ml import nested
+from app.ml.contract.algorithm import Accepts, Matrix
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.query import Query, Subject
@@ -40,13 +41,18 @@ class PreparedDistances(ModelResponse, DistanceMatrix):
 
 
 def prepared_distances(subject: Subject, request: PreparedDistancesRequest) -> PreparedDistances:
-    """Raises InvalidRequest or InvalidData with every fault; BodyTooLarge for too many distances."""
+    """Raises InvalidRequest or InvalidData with every fault; BodyTooLarge for too many distances; NotOffered for models
+    of items or of a square with gaps.
+    """
+    preparation = subject.model.preparation
+    if preparation.keeps_missing or preparation.keeps_categories:
+        raise NotOffered(f"{subject.model.name} learned items or rows with gaps, not columns of full numbers.")
     if request.to_mean and request.others is not None:
         detail = "Distances lead to the mean or to other rows: leave one of the two out."
         raise InvalidRequest(faults=[Fault("/others", detail)])
     rows = _matrix(subject, request.rows)
     others = None if request.others is None else _matrix(subject, request.others)
-    names = list(subject.model.preparation.layout.names)
+    names = list(preparation.layout.names)
     if faults := [*distance_faults(request, len(names), len(rows))]:
         raise InvalidRequest(faults=faults)
     check_size(len(rows), 1 if request.to_mean else len(rows if others is None else others), len(names))
@@ -60,9 +66,9 @@ def _matrix(subject: Subject, rows: list[dict[str, Any]]) -> Matrix:
     return model.preparation.matrix(model.preparation.raw(table))
 
 
-def _full(model: Model) -> bool:
-    """Offered where every prepared column is a number: a model that takes gaps or categories as they are has none."""
-    return not (model.preparation.keeps_missing or model.preparation.keeps_categories)
+def _numeric(model: Model) -> bool:
+    """True for algorithms whose prepared columns are full numbers, not gaps or codes of categories."""
+    return not nested.accepts(model.algorithm, model.params, model.task) & {Accepts.MISSING, Accepts.CATEGORIES}
 
 
 QUERY = Query(
@@ -70,5 +76,5 @@ QUERY = Query(
     request=PreparedDistancesRequest,
     response=PreparedDistances,
     run=prepared_distances,
-    offered=_full,
+    offered=_numeric,
 )

@@ -159,6 +159,10 @@ def test_a_model_measures_in_its_prepared_columns(client, done):
     assert 0 < near[1] < near[2]
     other = client.post(url, json={"rows": rows[:1], "others": rows[1:], "metric": "manhattan"}).json()
     assert other["distances"] == [near[1:]]
+    body |= {"model": "distances-of-trees", "algorithm": {"name": "decision_tree"}, "task": "regression"}
+    done("train", body)
+    refused = client.post("/v1/models/distances-of-trees/prepared_distances", json={"rows": rows})
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_offered")
     wrong = client.post(url, json={"rows": [{"a": "x", "kind": "u"}, {}]})
     assert wrong.status_code == 422
     assert {error["code"] for error in wrong.json()["errors"]} >= {"not_a_number"}

@@ -20,7 +20,7 @@ from app.ml.numerics.linear_algebra.solve import EPS
 from app.ml.numerics.neighbours.metric_space import unit_rows
 from app.ml.numerics.neighbours.named_metrics import Metric, NamedMetric
 
-Dissimilarity: TypeAlias = Metric | Literal["quadratic", "inverse_cosine"]
+Dissimilarity: TypeAlias = Literal[Metric, "quadratic", "inverse_cosine"]
 
 
 class Measured(NamedTuple):
