@@ -125,11 +125,11 @@ def summary(params: MDS, state: State) -> JSON:
 
 
 def _memory(_: MDS, size: Size) -> float:
-    return 24 * size.rows**2
+    return 34 * size.rows**2
 
 
 def _seconds(params: MDS, size: Size) -> float:
-    solved = 2.5e-10 * size.rows**3 if size.rows <= 1500 else 3e-7 * size.rows**2
+    solved = 2.5e-10 * size.rows**3 if size.rows <= 1500 else 8e-8 * size.rows**2
     return solved + size.rows**2 * (2e-8 + 1e-9 * size.columns)
 
 

@@ -157,11 +157,11 @@ def summary(params: Smacof, state: State) -> JSON:
 
 
 def _memory(_: Smacof, size: Size) -> float:
-    return 24 * size.rows**2
+    return 50 * size.rows**2
 
 
 def _seconds(params: Smacof, size: Size) -> float:
-    pair = 2e-8 + 1e-9 * size.columns + 2e-9 * params.n_init * min(params.max_iter, 200)
+    pair = 1.5e-6 + 1e-9 * size.columns + 3.6e-9 * params.n_init * min(params.max_iter, 200)
     return size.rows * (size.rows * pair + 1e-4)
 
 

@@ -52,7 +52,8 @@ def classical_scaling(given: Matrix, weights: Vector, components: int) -> Classi
     inner -= (means - share @ means)[:, None]
     inner *= -0.5 * root
     inner *= root[:, None]
-    inner = (inner + inner.T) / 2
+    inner += inner.T
+    inner /= 2
     total, squares = float(np.trace(inner)), float(np.einsum("ij,ij->", inner, inner))
     values, vectors = _spectrum(inner, components)
     kept = values[:components] > len(given) * EPS * np.abs(values).max()
