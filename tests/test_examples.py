@@ -208,6 +208,9 @@ def predictions(walk):
     walk("find_neighbours", "POST", "/v1/models/neighbours/neighbours", rows | {"n_neighbors": 2})
     pairs = {"task": "classification", "truth": ["yes", "no", "yes", "no"], "predicted": ["yes", "no", "no", "no"]}
     walk("measure_predictions", "POST", "/v1/metrics", pairs)
+    points = {"rows": [[0, 0], [2, 0], [0, 20], [2, 20]], "metric": "mahalanobis", "to_mean": True}
+    walk("measure_distances", "POST", "/v1/distances", points)
+    walk("measure_prepared_distances", "POST", "/v1/models/map/prepared_distances", rows | {"others": [FLOWER]})
 
 
 def protocol(walk):

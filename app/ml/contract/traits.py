@@ -25,3 +25,5 @@ class Accepts(StrEnum):
     """Columns with `Data.levels[j] > 0` hold level codes 0 … levels[j]-1; NaN is also an unseen level."""
     UNLABELLED = "unlabelled"
     """Rows without a target are learned from, as `Data.unlabelled`."""
+    UNKNOWN_PAIRS = "unknown_pairs"
+    """Values of a square table of pairs may be unknown: NaN in `Relations.square` and in rows beside it."""

@@ -126,7 +126,8 @@ def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> lis
         case PredictionKind.LABEL:
             return [*_of_clusters(data, predicted, draws)]
         case PredictionKind.COORDINATES:
-            return [*_of_projection(data, predicted, draws), *kept(data.x, predicted.values, draws)]
+            beside = [] if data.by_item else kept(data, predicted.values, draws)
+            return [*_of_projection(data, predicted, draws), *beside]
         case PredictionKind.LOG_DENSITY:
             free, values = predicted.free_parameters, predicted.values
             criteria = [] if free is None else information_criteria(values, free, draws)

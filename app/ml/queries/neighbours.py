@@ -1,5 +1,6 @@
 """The training rows nearest to each row: their numbers in the dataset, distances, targets and shares in the prediction.
 
+A map (`mds`, `smacof`) has the rows that are nearest in it, by their distances there, and neither targets nor shares.
 At most 100,000 neighbours of all rows together.
 """
 
@@ -43,11 +44,17 @@ class Neighbour(Wire):
         None, description="Name of the training row, by the column `item` of the training; null: it named none."
     )
     prototype: int | None = Field(None, description="Number of the prototype, from 0; null: a training row.")
-    distance: float = Field(description="Distance by the metric of the model, in its prepared columns.")
-    target: Label | None = Field(
-        description="Target of the training row, a class or a number in its own unit; null: beyond the largest number."
+    distance: float = Field(
+        description="Distance by the metric of the model, in its prepared columns; of a map, the distance in it."
     )
-    share: float = Field(description="Share in the prediction of these neighbours, from 0 to 1.")
+    target: Label | None = Field(
+        None,
+        description="Target of the training row, a class or a number in its own unit; null: beyond the largest number, "
+        "or the model has no target.",
+    )
+    share: float | None = Field(
+        None, description="Share in the prediction of these neighbours, from 0 to 1; null: it is not made of them."
+    )
 
 
 class NeighboursResponse(ModelResponse):
@@ -80,13 +87,17 @@ def neighbours(subject: Subject, request: NeighboursRequest) -> NeighboursRespon
 
 
 def _row(model: Model, found: "Neighbours", i: int) -> Iterator[Neighbour]:
-    if model.classes is None:
+    each = found.numbers.shape[1]
+    if found.targets is None:
+        targets: list[Label | None] = [None] * each
+    elif model.classes is None:
         targets = finite(in_units(model.linearising, found.targets[i]))
     else:
         targets = [model.classes[int(code)] for code in found.targets[i]]
     kind = "prototype" if found.prototypes else "row"
-    items = [None] * len(targets) if found.items is None else found.items[i].tolist()
-    numbers, distances, shares = found.numbers[i].tolist(), found.distances[i].tolist(), found.shares[i].tolist()
+    items = [None] * each if found.items is None else found.items[i].tolist()
+    shares = [None] * each if found.shares is None else found.shares[i].tolist()
+    numbers, distances = found.numbers[i].tolist(), found.distances[i].tolist()
     for number, item, distance, target, share in zip(numbers, items, distances, targets, shares, strict=True):
         known = {kind: number, "item": item}
         yield Neighbour.model_validate(known | {"distance": distance, "target": target, "share": share})

@@ -1,9 +1,11 @@
 """Relations between the rows of a table, read for a training."""
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Meaning
+from app.ml.contract.algorithm import Accepts, Meaning
 from app.ml.contract.relations import Relations
 from app.ml.preparation.arrow_columns import Raw
 from app.ml.training.edge_table import read_edges
@@ -14,17 +16,22 @@ from app.ml.training.train_spec import TrainSpec
 
 
 def read_relations(
-    spec: TrainSpec, raw: Raw, items: NDArray[np.str_] | None, related: RelatedTable | None, *, gaps: bool
+    spec: TrainSpec,
+    raw: Raw,
+    items: NDArray[np.str_] | None,
+    related: RelatedTable | None,
+    *,
+    accepts: Collection[Accepts],
 ) -> Relations | None:
     """Between the rows of the table; None: none are given. Raises InvalidData, naming cells.
 
-    items: names of the rows. gaps: the algorithm takes unknown values of a square.
+    items: names of the rows. accepts: inputs that the algorithm accepts, as unknown values of a square may be.
     """
     if spec.relations is None:
         return None
     given, meaning = spec.relations, Meaning(spec.relations.meaning)
     if given.form == "square":
-        check_square(raw, items, meaning, gaps=gaps)
+        check_square(raw, items, meaning, gaps=Accepts.UNKNOWN_PAIRS in accepts)
         square = raw.values.view()
         square.setflags(write=False)
         return Relations(meaning, square=square)

@@ -124,7 +124,7 @@ class TrainingSet(NamedTuple):
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
             times=None if (time := spec.validation.time) is None else read_times(table, time, target.rows),
             items=items,
-            relations=read_relations(spec, raw, items, planned.related, gaps=Accepts.MISSING in algorithm.accepts),
+            relations=read_relations(spec, raw, items, planned.related, accepts=algorithm.accepts),
             class_weight=spec.class_weight,
             curriculum=read_curriculum(table, spec, target.rows),
             reference=None if (name := planned.reference) is None else read_classes(table.column(name), name),
@@ -187,7 +187,9 @@ class TrainingSet(NamedTuple):
     @property
     def accepted(self) -> frozenset[Accepts]:
         """Inputs that the algorithm accepts, with all learners within it."""
-        return nested.accepts(self.algorithm, self.params, self.task)
+        accepted = nested.accepts(self.algorithm, self.params, self.task)
+        gaps = self.is_square and Accepts.UNKNOWN_PAIRS in accepted
+        return accepted - {Accepts.UNKNOWN_PAIRS} | ({Accepts.MISSING} if gaps else set())
 
     @property
     def unlabelled(self) -> Labels:

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_wine
 from sklearn.manifold import trustworthiness
 from sklearn.preprocessing import scale
 
+from app.ml.contract.algorithm import Data, Meaning, Task
+from app.ml.contract.relations import Relations
 from app.ml.evaluation import projection_metrics
 from app.ml.evaluation.projection_metrics import kept
 from app.ml.statistics.intervals import Resamples
@@ -18,7 +20,8 @@ CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]])
 
 
 def measured(x, z, seed=0):
-    return {one.name: one for one in kept(x, z, Resamples.of(len(x), np.random.default_rng(seed)))}
+    data = Data.of(Task.PROJECTION, x)
+    return {one.name: one for one in kept(data, z, Resamples.of(len(x), np.random.default_rng(seed)))}
 
 
 def stress_of(x, z):
@@ -35,6 +38,15 @@ def test_the_values_are_those_of_scikit_learn_and_of_brute_force(columns):
     assert found["continuity"].value == pytest.approx(trustworthiness(z, WINE, n_neighbors=5), rel=1e-12)
     assert found["stress"].value == pytest.approx(stress_of(WINE, z), rel=1e-6)
     assert all(one.lower < one.value < one.upper for one in found.values())
+
+
+def test_of_a_square_its_own_values_are_compared():
+    far, z = squareform(pdist(WINE, "cityblock")), WINE[:, :2]
+    data = Data.of(Task.PROJECTION, far, relations=Relations(Meaning.DISSIMILARITY, far))
+    trust, _, stress = kept(data, z, Resamples.none(len(far)))
+    assert trust.value == pytest.approx(trustworthiness(far, z, n_neighbors=5, metric="precomputed"), rel=1e-12)
+    best = minimize_scalar(lambda b: np.square(pdist(z) - b * squareform(far)).sum(), options={"xtol": 1e-12})
+    assert stress.value == pytest.approx(np.sqrt(best.fun / np.square(pdist(z)).sum()), rel=1e-6)
 
 
 def test_a_map_that_turns_and_stretches_keeps_all():

@@ -15,10 +15,10 @@ class Neighbours(NamedTuple):
     """(n, k) of training rows in the dataset, from 0, or of prototypes."""
     distances: Matrix
     """(n, k)"""
-    targets: Matrix
-    """(n, k) numbers as they were fitted, or class codes."""
-    shares: Matrix
-    """(n, k) in the prediction of the row; they add up to 1."""
+    targets: Matrix | None
+    """(n, k) numbers as they were fitted, or class codes; None: the model has no target."""
+    shares: Matrix | None
+    """(n, k) in the prediction of the row; they add up to 1. None: the prediction is not made of neighbours."""
     prototypes: bool
     """True if the neighbours stand for training rows."""
     items: NDArray[np.str_] | None = None
