@@ -1,0 +1,55 @@
+"""Values of the nodes of a graph of rows, so that neither the order of the rows nor copies of them matter."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
+from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.graphs.laplacian import Spectrum
+from app.ml.numerics.graphs.similarity_graph import given
+
+
+def numbered(data: Data) -> Data:
+    """The rows with their numbers; where their columns make the graph, in an order that depends on values only."""
+    if data.numbers is None:
+        data = replace(data, numbers=np.arange(len(data.x)))
+    return data if given(data) else data.take(canonical_order(data.x))
+
+
+def equal_before(x: Matrix) -> Labels:
+    """(n,) group of equal rows of each row, where equal rows are neighbours; groups count from 0."""
+    new = (x[1:] != x[:-1]).any(axis=1)
+    return np.concatenate([[0], np.cumsum(new)]).astype(np.intp)
+
+
+def same_for_equal(data: Data, values: Matrix, masses: Vector) -> Matrix:
+    """Values (n, c) of the rows of `numbered`, each the mean over the rows that equal it in all columns."""
+    if given(data):
+        return values
+    groups = equal_before(data.x)
+    total = np.bincount(groups, masses)
+    means = np.stack([np.bincount(groups, masses * column) / total for column in values.T], axis=1)
+    single = np.bincount(groups)[groups] == 1
+    return np.where(single[:, None], values, means[groups])
+
+
+def partition_coordinates(spectrum: Spectrum, k: int) -> Matrix:
+    """(n, k) coordinates of the nodes by the first k eigenvectors.
+
+    Of more components than k any k eigenvectors of the eigenvalue 0 would do: those of the k - 1 largest components,
+    and one of all others together.
+    """
+    found = spectrum.embedding[:, :k]
+    if spectrum.components <= k:
+        return found
+    largest = np.argsort(-np.bincount(spectrum.labels), kind="stable")[: k - 1]
+    rest = np.where(np.isin(spectrum.labels, largest), 0.0, spectrum.roots)
+    found[:, k - 1] = rest / spectrum.roots / np.linalg.norm(rest)
+    return found
+
+
+def by_first_row(labels: Labels) -> Labels:
+    """The clusters numbered from 0 in the order of their first rows."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[codes], np.intp)
