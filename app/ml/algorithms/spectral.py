@@ -64,6 +64,7 @@ from app.ml.numerics.graphs.graph_rows import GraphRows, averages, nearest_place
 from app.ml.numerics.graphs.kept_graph import KeptGraph, keep
 from app.ml.numerics.graphs.laplacian import Spectrum, smallest
 from app.ml.numerics.graphs.node_values import by_first_row, numbered, partition_coordinates, same_for_equal
+from app.ml.numerics.graphs.partitioned_graph import PartitionedGraph
 from app.ml.numerics.graphs.similarity_graph import Graph, GraphParams, made
 from app.ml.numerics.graphs.spectrum_view import SpectrumView, eigengap, widest_step
 
@@ -147,7 +148,7 @@ def _state(params: Spectral, data: Data, solved: Solved, labels: Labels) -> Stat
         nodes=rows_of(params, data, graph),
         labels=labels,
         coordinates=solved.coordinates,
-        eigenvalues=spectrum.values * (graph.unit if params.laplacian == "unnormalised" else 1.0),
+        eigenvalues=graph.in_unit(spectrum.values) if params.laplacian == "unnormalised" else spectrum.values,
         components=spectrum.components,
         cuts=cuts(graph, labels),
         trace=np.array([trace(graph, labels)]),
@@ -205,6 +206,10 @@ def spectrum(params: Spectral, state: State) -> SpectrumView:
     return SpectrumView(state.eigenvalues, state.coordinates, nodes.numbers, nodes.items, state.components)
 
 
+def partitioned(params: Spectral, state: State) -> PartitionedGraph:
+    return PartitionedGraph(state.graph, state.labels, state.eigenvalues, state.nodes.numbers, state.nodes.items)
+
+
 def _seconds(params: Spectral, size: Size) -> float:
     edges = size.rows if params.graph == "full" else 2 * params.n_neighbors
     solved = size.rows * (edges * 1e-7 + 1e-6 * params.n_clusters)
@@ -222,7 +227,7 @@ ALGORITHM = Algorithm(
     relations={form: {Meaning.SIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
     edges_alone=True,
     summary=summary,
-    queries={"spectrum": spectrum, "cut_value": lambda _, state: (state.graph, state.labels, state.nodes)},
+    queries={"spectrum": spectrum, "cut_value": partitioned},
     breaks={
         Symmetry.SCALE: "A distance gives a column the weight of its unit; scale the columns alike first.",
         Symmetry.WEIGHTS: "Neighbours are counted by rows, so that copies of a row take the place of others.",

@@ -30,19 +30,19 @@ class Cuts(NamedTuple):
 
     @property
     def cut(self) -> float:
-        return _sum(self.leaving)
+        return total(self.leaving)
 
     @property
     def ratio_cut(self) -> float:
-        return _sum(self.leaving / np.where(self.masses > 0, self.masses, 1.0))
+        return total(self.leaving / np.where(self.masses > 0, self.masses, 1.0))
 
     @property
     def normalised_cut(self) -> float:
-        return _sum(self.leaving / np.where(self.volumes > 0, self.volumes, 1.0))
+        return total(self.leaving / np.where(self.volumes > 0, self.volumes, 1.0))
 
 
-def _sum(values: Vector) -> float:
-    """At most the largest number."""
+def total(values: Vector) -> float:
+    """Their sum, at most the largest number."""
     with np.errstate(over="ignore"):
         return float(min(values.sum(), LARGEST))
 
@@ -50,10 +50,13 @@ def _sum(values: Vector) -> float:
 def cuts(graph: Graph, labels: Labels) -> Cuts:
     """labels: (n,) the cluster of each node, from 0."""
     k = int(labels.max()) + 1
-    leaving, degrees = np.bincount(labels, _leaving(graph, labels), k), np.bincount(labels, graph.degrees, k)
-    with np.errstate(over="ignore"):
-        leaving, volumes = (np.minimum(weights * graph.unit, LARGEST) for weights in (leaving, degrees))
-    return Cuts(leaving, np.asarray(np.bincount(labels, graph.masses, k), np.float64), volumes)
+    sums = (_by_cluster(labels, values, k) for values in (_leaving(graph, labels), graph.masses, graph.degrees))
+    leaving, masses, volumes = sums
+    return Cuts(graph.in_unit(leaving), masses, graph.in_unit(volumes))
+
+
+def _by_cluster(labels: Labels, values: Vector, k: int) -> Vector:
+    return np.asarray(np.bincount(labels, values, k), np.float64)
 
 
 def _leaving(graph: Graph, labels: Labels) -> Vector:
@@ -66,15 +69,13 @@ def _leaving(graph: Graph, labels: Labels) -> Vector:
         return np.concatenate(parts)
     rows = np.repeat(np.arange(labels.size), np.diff(weights.indptr))
     apart = labels[rows] != labels[weights.indices]
-    return np.asarray(np.bincount(rows[apart], weights.data[apart], labels.size), np.float64)
+    return _by_cluster(rows[apart], weights.data[apart], labels.size)
 
 
 def trace(graph: Graph, labels: Labels) -> float:
     """Trace of HᵀLH, with the column √mᵢ / √|C| of H for each cluster C and L the Laplacian with masses: RatioCut."""
     k, n = int(labels.max()) + 1, labels.size
     indicator = scipy.sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
-    within = np.bincount(labels, (graph.weights @ indicator)[np.arange(n), labels], k)
-    volumes = np.bincount(labels, graph.degrees, k)
-    masses = np.bincount(labels, graph.masses, k)
-    with np.errstate(over="ignore"):
-        return _sum((volumes - within) / np.where(masses > 0, masses, 1.0) * graph.unit)
+    own = np.asarray((graph.weights @ indicator)[np.arange(n), labels])
+    within, volumes, masses = (_by_cluster(labels, values, k) for values in (own, graph.degrees, graph.masses))
+    return total(graph.in_unit((volumes - within) / np.where(masses > 0, masses, 1.0)))

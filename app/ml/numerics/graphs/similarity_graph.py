@@ -74,6 +74,11 @@ class Graph(NamedTuple):
         """(n,) sum of the weights of the edges of each node."""
         return np.asarray(self.weights.sum(axis=1), np.float64)
 
+    def in_unit(self, values: Vector) -> Vector:
+        """Sums of weights in the unit of the edges as they were given, at most the largest number."""
+        with np.errstate(over="ignore"):
+            return np.minimum(values * self.unit, np.finfo(float).max)
+
 
 def made(params: GraphParams, data: Data) -> Graph:
     """The given graph of the rows, or the one that their columns and the parameters make."""
