@@ -36,6 +36,8 @@ class GraphRows(NamedTuple):
     """(1,) the median distance of a row to its neighbour of the rank `n_neighbors`, for a width or radius not given."""
     marks: Vector
     """(n,) of a square, by which a training row is recognised; (0,) else."""
+    ranked: Labels
+    """(n,) places of items of edges by the rank of their names; (0,) else."""
     items: NDArray[np.str_] | None = None
     """(n,) names of the rows; None: they have none."""
 
@@ -53,7 +55,8 @@ def rows_of(params: GraphParams, data: Data, graph: Graph) -> GraphRows:
     scale = local_scale(data.x, params.n_neighbors) if needed else 0.0
     marks = _marks(data.x) if kind == SQUARE else np.zeros(0)
     rows = data.x if kind in {BESIDE, COLUMNS} else data.x[:, :0]
-    return GraphRows(kind, rows, numbers, graph.masses, np.array([scale]), marks, data.items)
+    ranked = np.argsort(data.x[:, 0], kind="stable") if kind == ALONE else np.zeros(0, np.intp)
+    return GraphRows(kind, rows, numbers, graph.masses, np.array([scale]), marks, ranked, data.items)
 
 
 def _kind(data: Data) -> int:
@@ -73,7 +76,7 @@ def _marks(x: Matrix) -> Vector:
 def own_places(nodes: GraphRows, x: Matrix) -> Labels:
     """(q,) place of the training row that each row is, the first of equal ones; -1 for a new row."""
     if nodes.kind == ALONE:
-        return item_places(x, nodes.size)
+        return nodes.ranked[item_places(x, nodes.size)]
     if nodes.kind == SQUARE:
         order = np.argsort(nodes.marks, kind="stable")
         marks = _marks(x)

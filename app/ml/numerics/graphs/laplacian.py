@@ -106,12 +106,12 @@ def _solved(scaled: Weights, diagonal: Vector, count: int, largest: float) -> tu
     if n <= DENSE or count > n // 3:
         full = np.diag(diagonal) - (scaled if isinstance(scaled, np.ndarray) else scaled.toarray())
         return tuple(scipy.linalg.eigh(full, subset_by_index=(0, count - 1)))
-    if not isinstance(scaled, np.ndarray) and _deep(scaled):
+    if not isinstance(scaled, np.ndarray) and deep(scaled):
         return _by_factors(scaled, diagonal, count, largest)
     return _by_products(scaled, diagonal, count, largest)
 
 
-def _deep(weights: "csr_array") -> bool:
+def deep(weights: "csr_array") -> bool:
     """True if crossing the graph takes many steps, as on a line or a surface."""
     depth = scipy.sparse.csgraph.shortest_path(weights, unweighted=True, indices=0).max()
     return bool(CROSSED * depth**2 > weights.shape[0])

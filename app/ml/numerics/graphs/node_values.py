@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.numerics.clustering.seeding import canonical_order
@@ -23,11 +24,16 @@ def equal_before(x: Matrix) -> Labels:
     return np.concatenate([[0], np.cumsum(new)]).astype(np.intp)
 
 
-def same_for_equal(data: Data, values: Matrix, masses: Vector) -> Matrix:
-    """Values (n, c) of the rows of `numbered`, each the mean over the rows that equal it in all columns."""
+def same_for_equal(data: Data, values: Matrix, masses: Vector, counting: NDArray[np.bool_] | None = None) -> Matrix:
+    """Values (n, c) of the rows of `numbered`, each the mean over the rows that equal it in all columns.
+
+    counting: (n,) rows that alone make the mean of theirs, where there are any; None: all.
+    """
     if given(data):
         return values
     groups = equal_before(data.x)
+    if counting is not None:
+        masses = np.where(counting | (np.bincount(groups, counting)[groups] == 0), masses, 0.0)
     total = np.bincount(groups, masses)
     means = np.stack([np.bincount(groups, masses * column) / total for column in values.T], axis=1)
     single = np.bincount(groups)[groups] == 1
