@@ -44,6 +44,7 @@ from app.ml.training.fit_in_batches import Batches, fit_batches
 from app.ml.training.item_preparation import item_preparation
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
+from app.ml.training.prepared_levels import indicated, words_of
 from app.ml.training.related_rows import read_relations
 from app.ml.training.start import Start
 from app.ml.training.train_spec import TrainSpec
@@ -258,9 +259,9 @@ class TrainingSet(NamedTuple):
             levels=preparation.layout.levels,
             missing=preparation.keeps_missing,
             names=preparation.layout.names,
-            words=_words(preparation),
+            words=words_of(preparation),
             labels=self.classes,
-            indicated=_indicated(preparation),
+            indicated=indicated(preparation),
             numbers=self.numbers[rows],
             items=None if self.items is None else self.items[known],
             relations=self.relations and self.relations.take(known, len(self.raw.values)),
@@ -307,20 +308,6 @@ class TrainingSet(NamedTuple):
             return self
         places = codes_of(self.classes, classes)[self.target.codes]
         return self._replace(target=Target(self.target.rows, places.astype(np.float64), classes))
-
-
-def _indicated(preparation: Preparation) -> int:
-    """Inputs that have an indicator for each level."""
-    if preparation.keeps_categories:
-        return 0
-    return sum(column.levels is not None for column in preparation.inputs) - len(preparation.encodings)
-
-
-def _words(preparation: Preparation) -> tuple[tuple[str, ...], ...]:
-    if not preparation.keeps_categories:
-        return ()
-    levels = {column.name: tuple(column.levels or ()) for column in preparation.inputs}
-    return tuple(levels.get(name, ()) for name in preparation.layout.names)
 
 
 def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:
