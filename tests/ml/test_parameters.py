@@ -29,6 +29,7 @@ TABLE = {
     "interval_of": (WORD, "Target of a prediction interval"),
     "l1": (NUMBER, "Penalty"),
     "l2": (NUMBER, "Penalty"),
+    "laplacian": (WORD, "Laplacian of the graph"),
     "learning_rate": (NUMBER, "multiplied"),
     "loss": (WORD, "Loss that is minimised"),
     "max_bins": (COUNT, "Maximum number of histogram bins"),

@@ -1,6 +1,7 @@
 """Values of the nodes of a graph of rows, so that neither the order of the rows nor copies of them matter."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,3 +60,23 @@ def by_first_row(labels: Labels) -> Labels:
     """The clusters numbered from 0 in the order of their first rows."""
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[codes], np.intp)
+
+
+class Drawn(NamedTuple):
+    values: Vector
+    """(q,) eigenvalues after that of the constant vector."""
+    coordinates: Matrix
+    """(n, q)"""
+
+
+def drawn(spectrum: Spectrum, count: int) -> Drawn:
+    """Up to `count` coordinates of the nodes by eigenvectors, all orthogonal to the constant one."""
+    zeros = min(spectrum.components, spectrum.values.size)
+    constant = spectrum.roots / np.linalg.norm(spectrum.roots)
+    vectors = spectrum.vectors.copy()
+    parts = vectors[:, :zeros] - np.outer(constant, constant @ vectors[:, :zeros])
+    free = min(count, zeros if spectrum.components > zeros else zeros - 1)
+    left = np.linalg.svd(parts, full_matrices=False)[0][:, :free]
+    chosen = np.column_stack([left, vectors[:, zeros:]])[:, :count]
+    values = np.concatenate([np.zeros(free), spectrum.values[zeros:]])[:count]
+    return Drawn(values, chosen / spectrum.roots[:, None])
