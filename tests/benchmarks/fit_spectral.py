@@ -58,7 +58,7 @@ def compare() -> None:
         own = seconds(lambda x=x: ours(x))
         others = {solver: seconds(lambda x=x, s=solver: theirs(x, s)) for solver in ("arpack", "lobpcg")}
         listed = "  ".join(f"{solver} {time:.3f}" for solver, time in others.items())
-        print(f"{columns:3} columns  ours {own:.3f}  {listed}  ratio {own / min(others.values()):.2f}")
+        sys.stdout.write(f"{columns:3} columns  ours {own:.3f}  {listed}  ratio {own / min(others.values()):.2f}\n")
 
 
 def large() -> None:
@@ -66,10 +66,10 @@ def large() -> None:
         data, begun = Data.of(Task.CLUSTERING, rows(LARGE, columns)), time.process_time()
         fit(Spectral(n_clusters=CLUSTERS), data, Context.of(0))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{columns:3} columns  {time.process_time() - begun:.1f} s  {peak:.2f} GiB at most so far")
+        sys.stdout.write(f"{columns:3} columns  {time.process_time() - begun:.1f} s  {peak:.2f} GiB at most so far\n")
 
 
 if __name__ == "__main__":
-    print(f"numpy {np.__version__}, scikit-learn {sklearn.__version__}")
+    sys.stdout.write(f"numpy {np.__version__}, scikit-learn {sklearn.__version__}\n")
     warnings.simplefilter("ignore")
     large() if "large" in sys.argv else compare()
