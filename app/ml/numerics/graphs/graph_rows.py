@@ -69,7 +69,7 @@ def _kind(data: Data) -> int:
 
 def _marks(x: Matrix) -> Vector:
     """(n,) one number for each row, the same wherever the row is."""
-    factors: Vector = np.random.Generator(np.random.PCG64(1)).random((x.shape[1],))
+    factors: Vector = np.random.Generator(np.random.PCG64(1)).random((x.shape[1],)) / x.shape[1]  # sums stay finite
     return each_row(np.ascontiguousarray(x), factors)
 
 
