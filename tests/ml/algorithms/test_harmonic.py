@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import scipy
 from sklearn.semi_supervised import LabelPropagation
 
 from app.ml.algorithms.harmonic import Harmonic, determined, fit, harmonic_values, known, predict, summary
 from app.ml.contract.algorithm import Context, Data, Meaning, Task
 from app.ml.contract.data import Unlabelled
 from app.ml.contract.relations import Edges, Relations
+from app.ml.numerics.graphs.laplacian import deep
+from app.ml.numerics.graphs.similarity_graph import of_edges
 
 
 def graph_data(weights, labelled, codes):
@@ -146,3 +149,14 @@ def test_weights_so_small_that_rounding_hides_them_leave_rows_without_a_class():
     state = fitted(data)
     assert determined(Harmonic(), state, x).tolist() == [True] * 3 + [False] * 3
     assert np.isfinite(predict(Harmonic(), state, x)).all()
+
+
+def test_nodes_apart_from_the_largest_component_do_not_decide_how_it_is_solved():
+    path = of_edges(400, np.arange(399), np.arange(1, 400), np.ones(399))
+    first, second = np.nonzero(np.triu(np.random.default_rng(0).random((400, 400)) < 0.05, 1))
+    random = of_edges(400, first, second, np.ones(first.size))
+    assert deep(path)
+    assert not deep(random)
+    lone = scipy.sparse.csr_array((1, 1))
+    assert deep(scipy.sparse.block_diag([lone, path], format="csr"))
+    assert not deep(scipy.sparse.block_diag([lone, random], format="csr"))

@@ -112,9 +112,12 @@ def _solved(scaled: Weights, diagonal: Vector, count: int, largest: float) -> tu
 
 
 def deep(weights: "csr_array") -> bool:
-    """True if crossing the graph takes many steps, as on a line or a surface."""
-    depth = scipy.sparse.csgraph.shortest_path(weights, unweighted=True, indices=0).max()
-    return bool(CROSSED * depth**2 > weights.shape[0])
+    """True if crossing the largest component takes many steps, as on a line or a surface."""
+    _, labels = scipy.sparse.csgraph.connected_components(weights, directed=False)
+    sizes = np.bincount(labels)
+    begin = int(np.argmax(labels == sizes.argmax()))
+    steps = scipy.sparse.csgraph.shortest_path(weights, unweighted=True, indices=begin)
+    return bool(CROSSED * steps[np.isfinite(steps)].max() ** 2 > sizes.max())
 
 
 def _by_factors(scaled: "csr_array", diagonal: Vector, count: int, largest: float) -> tuple[Vector, Matrix]:
