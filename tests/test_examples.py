@@ -53,6 +53,7 @@ DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
     "algorithm": {"name": "agglomerative", "n_clusters": 3},
 }
+GRAPH = DENDROGRAM | {"model": "graph", "algorithm": {"name": "spectral", "n_clusters": 3}}
 CELLS = TRAIN | {"model": "cells", "algorithm": {"name": "som", "grid_height": 2, "grid_width": 3, "radius_end": 0.5}}
 CLOUD = MAP | {"model": "cloud", "algorithm": {"name": "gaussian"}}
 TREE = TRAIN | {"model": "tree", "algorithm": {"name": "decision_tree", "max_depth": 2}}
@@ -161,6 +162,7 @@ def jobs(walk):
     walk.job(("train_model", "training"), "train", TRAIN, "train-species")
     walk.job(("train_model", "training"), "train", TREE, "train-tree")
     walk.job(("train_model", "training"), "train", DENDROGRAM, "train-dendrogram")
+    walk.job(("train_model", "training"), "train", GRAPH, "train-graph")
     walk.job(("train_model", "training"), "train", NEIGHBOURS, "train-neighbours")
     walk.job(("train_model", "training"), "train", PROGRESSION, "train-progression")
     walk.job(("train_model", "training"), "train", CELLS, "train-cells")
@@ -201,6 +203,8 @@ def predictions(walk):
     walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
     walk("describe_ellipsoids", "POST", "/v1/models/cloud/ellipsoids", {"columns": list(FLOWER)[2:]})
     walk("cut_dendrogram", "POST", "/v1/models/dendrogram/cut", {"n_clusters": 3})
+    walk("read_spectrum", "POST", "/v1/models/graph/spectrum", {"coordinates": False})
+    walk("evaluate_cut", "POST", "/v1/models/graph/cut_value", {})
     walk("read_tree", "POST", "/v1/models/tree/tree", {"max_depth": 1})
     walk("read_planes", "POST", "/v1/models/cells/planes", {"columns": ["petal_length_cm"]})
     walk("decode_predictions", "POST", "/v1/models/map/decode", {"predictions": [[-2.0, 0.5]]})

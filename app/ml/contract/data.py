@@ -74,6 +74,8 @@ class Unlabelled(NamedTuple):
     """(m, d) in the columns of the labelled rows."""
     numbers: Labels | None = None
     """(m,) numbers of the rows in the dataset, from 0; None: not known."""
+    relations: Relations | None = None
+    """Between the labelled rows and, after them, these; None: none are given, or a square, which the columns hold."""
 
     def take(self, rows: Labels) -> "Unlabelled":
         return Unlabelled(self.x[rows], None if self.numbers is None else self.numbers[rows])

@@ -61,8 +61,8 @@ class Relations(NamedTuple):
     edges: Edges | None = None
     """Known pairs, where there is no square."""
     by_item: bool = False
-    """True if the rows are the items of the edges and nothing else is known of them: `Data.x` (n, 1) then has the place
-    of each among the training rows, and `predict` gets such places."""
+    """True if the rows are the items of the edges and nothing else is known of them: `Data.x` (n, 1) then has the rank
+    of each among the names of all training rows, and `predict` gets such ranks."""
 
     def take(self, rows: NDArray[np.intp], count: int) -> "Relations":
         """Those between these different rows of `count`, by their places among these."""

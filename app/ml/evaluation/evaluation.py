@@ -125,6 +125,8 @@ def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> lis
     match data.task.record.prediction:
         case PredictionKind.LABEL:
             return [*_of_clusters(data, predicted, draws)]
+        case PredictionKind.COORDINATES if data.by_item or data.square is not None:
+            return []  # rows have no columns whose distances could be kept
         case PredictionKind.COORDINATES:
             beside = [] if data.by_item else kept(data, predicted.values, draws)
             return [*_of_projection(data, predicted, draws), *beside]

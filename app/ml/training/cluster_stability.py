@@ -36,8 +36,7 @@ def stability_under_halving(training_set: TrainingSet, rows: Labels, seed: int) 
 
     Undefined, with the reason in its note, where a half cannot be fitted, or all rows are in one cluster.
     """
-    by_item = training_set.relations is not None and training_set.relations.by_item
-    if not training_set.task.labels or by_item or rows.size < 4:
+    if not training_set.task.labels or training_set.by_item or rows.size < 4:
         return None
     rng = np.random.Generator(np.random.PCG64([seed, STREAM]))
     chosen = np.sort(rng.choice(rows, min(rows.size, HALVED_ROWS), replace=False))

@@ -20,6 +20,7 @@ from app.ml.training.counts import count_faults, unscaled
 from app.ml.training.difficulty import difficulty_faults, difficulty_streaming_fault
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
+from app.ml.training.item_rows import by_item
 from app.ml.training.items import item_faults
 from app.ml.training.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.projection import Projection, coordinates, projection_faults
@@ -87,7 +88,8 @@ def plan(
     projection: the version that the preprocessing names. related: the dataset that the relations name. Raises
     InvalidRequest with every fault of the request.
     """
-    unread, warned = [*kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
+    spec, columns, related, mixed = by_item(spec, columns, rows, related)
+    unread, warned = [*mixed, *kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
     columns = recast_columns(columns, spec.kinds)
     known = {column.name: column for column in columns}
     task, faults = chosen_task(spec, known)
@@ -98,8 +100,7 @@ def plan(
     faults += [*unread, *column_faults(spec, known, task, rows, target=learned.target), *value_faults(learned, known)]
     if task is not None:
         faults += reference_faults(reference, task, known)
-    faults += group_faults(spec.validation, known, spec.target)
-    faults += time_faults(spec.validation, known, spec.target)
+    faults += [part for of in (group_faults, time_faults) for part in of(spec.validation, known, spec.target)]
     faults += item_faults(spec.item, known, spec.target, rows)
     faults += difficulty_faults(spec, known)
     faults += class_weight_faults(spec.class_weight, task)

@@ -27,7 +27,6 @@ from app.ml.contract.algorithm import (
     in_turn,
 )
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.data import Unlabelled
 from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.labels import Class, codes_of
 from app.ml.contract.relations import Relations
@@ -50,6 +49,7 @@ from app.ml.training.plan import Plan
 from app.ml.training.related_rows import read_relations
 from app.ml.training.start import Start
 from app.ml.training.train_spec import TrainSpec
+from app.ml.training.unlabelled_rows import as_unlabelled, with_hidden
 
 
 class TrainingSet(NamedTuple):
@@ -196,6 +196,16 @@ class TrainingSet(NamedTuple):
         """Rows of the table without a target that fits learn from; none if the algorithm has no use for them."""
         return self.without_target if Accepts.UNLABELLED in self.accepted else self.without_target[:0]
 
+    def beside(self, rows: Labels) -> Labels:
+        """Rows of the table that a fit of these learns from without a target; of items also those that are held out."""
+        hides = self.by_item and Accepts.UNLABELLED in self.accepted
+        return with_hidden(self.unlabelled, self.target.rows, self.target.rows[rows]) if hides else self.unlabelled
+
+    @property
+    def by_item(self) -> bool:
+        """True if rows are items of which nothing but edges is known."""
+        return self.relations is not None and self.relations.by_item
+
     def prepare(self, rows: Labels, spreads: Mapping[str, Spread] | None = None) -> Preparation:
         """Learned from these rows and the unlabelled ones; if categories become means of the target, from these.
         spreads: by name, moments of columns of all rows, where these are a sample.
@@ -206,12 +216,12 @@ class TrainingSet(NamedTuple):
         if how.categories == "target":
             y = self.target.y[rows]
             outcome = Outcome.of(carried(how.target, y) if self.task.of_numbers else y, self.classes)
-        elif self.unlabelled.size:
-            known = np.concatenate([known, self.unlabelled])
+        elif (rest := self.beside(rows)).size:
+            known = np.concatenate([known, rest])
         raw = self.raw
         if self.is_square:
             raw = raw.named([raw.columns[row].name for row in known])
-        if self.relations is not None and self.relations.by_item:
+        if self.by_item:
             return item_preparation(raw, known)
         return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred, spreads=spreads or {})
 
@@ -222,10 +232,11 @@ class TrainingSet(NamedTuple):
 
     def training_data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, and the unlabelled ones, as a fit gets them."""
-        data, rest = self.data(preparation, rows), self.unlabelled
+        data, rest = self.data(preparation, rows), self.beside(rows)
         if not rest.size:
             return data
-        return replace(data, unlabelled=Unlabelled(self._matrix(preparation, rest), rest))
+        known, x = self.target.rows[rows], self._matrix(preparation, rest)
+        return replace(data, unlabelled=as_unlabelled(x, rest, known, self.relations, len(self.raw.values)))
 
     def _matrix(self, preparation: Preparation, table_rows: Labels) -> Matrix:
         x = preparation.of(self._raw_of(preparation), table_rows)

@@ -1,0 +1,1 @@
+"""Graphs of rows: similarities, Laplacians, cuts and values of nodes."""

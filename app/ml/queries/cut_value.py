@@ -1,0 +1,145 @@
+"""The cut, RatioCut and normalised cut of any partition of the training rows, in the graph of a spectral clustering.
+
+The sum of the smallest eigenvalues is a bound that no partition into as many clusters is below. A graph of more than
+2,097,152 edges is not stored with the model, and has no such values.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import numpy as np
+from pydantic import Field
+
+from app.errors import Fault, InvalidRequest, NotOffered, place
+from app.ml.models.model_response import ModelResponse
+from app.ml.numerics.graphs.graph_cuts import cuts, total, trace
+from app.ml.numerics.graphs.kept_graph import MOST_EDGES
+from app.ml.query import Query, Subject, declared
+from app.suggestions import no_such
+from app.wire import Body, Wire
+
+if TYPE_CHECKING:
+    from app.ml.contract.algorithm import Labels
+    from app.ml.numerics.graphs.partitioned_graph import PartitionedGraph
+
+MOST_ROWS = 1_000_000
+"""Training rows in one request."""
+Cluster: TypeAlias = Annotated[int, Field(ge=0, lt=2**31)]
+NAMED = 10
+"""Faults of one kind that an error lists."""
+
+
+class CutValueRequest(Body):
+    """A partition of the training rows. With neither field it is the clustering of the model."""
+
+    labels: list[Cluster] | None = Field(
+        None,
+        max_length=MOST_ROWS,
+        description="Cluster of each training row, in the order of their numbers in the dataset; any whole numbers "
+        "from 0. Null: by items, or the clusters of the model.",
+    )
+    items: dict[str, Cluster] | None = Field(
+        None,
+        max_length=MOST_ROWS,
+        description="Cluster of each training row by its name, for a model trained with `item` or on edges alone; any "
+        "whole numbers from 0. Null: by labels, or the clusters of the model.",
+    )
+
+
+class CutCluster(Wire):
+    """A cluster of the partition."""
+
+    label: int = Field(description="Number of the cluster in the request, or in the model.")
+    size: int = Field(description="Number of training rows.")
+    mass: float = Field(description="Sum of the weights of these rows, beside a mean of 1 over all rows.")
+    volume: float = Field(description="Sum of the degrees of these rows: the weights of all their edges.")
+    cut: float = Field(description="Weight of the edges from these rows to rows of other clusters.")
+
+
+class CutValue(ModelResponse):
+    """Weights of the edges between the clusters of a partition."""
+
+    n_clusters: int = Field(description="Number of clusters.")
+    cut: float = Field(description="Sum of the cuts of the clusters, in which each edge between two counts twice.")
+    ratio_cut: float = Field(description="Sum of the cut of each cluster over its mass.")
+    normalised_cut: float = Field(description="Sum of the cut of each cluster over its volume.")
+    trace: float = Field(description="Trace of HᵀLH for the partition, which is RatioCut but for rounding.")
+    bound: float | None = Field(
+        description="Sum of as many smallest eigenvalues as there are clusters, which no partition is below: in "
+        "RatioCut with the unnormalised Laplacian, in the normalised cut with the normalised one. Null: the model has "
+        "fewer eigenvalues."
+    )
+    clusters: list[CutCluster] = Field(description="Clusters, in the order of their numbers.")
+
+
+def cut_value(subject: Subject, request: CutValueRequest) -> CutValue:
+    """Raises InvalidRequest for a partition of other rows, NotOffered for a graph that is not stored."""
+    model = subject.model
+    found: PartitionedGraph = model.algorithm.queries["cut_value"](model.params, model.state)
+    if not found.graph.complete:
+        raise NotOffered(f"The graph has {found.graph.edges} edges; a model stores at most {MOST_EDGES}.")
+    names, codes = np.unique(_labels(found, request), return_inverse=True)
+    graph = found.graph.graph()
+    values = cuts(graph, codes)
+    sizes = np.bincount(codes).tolist()
+    parts = (part.tolist() for part in (values.masses, values.volumes, values.leaving))
+    columns = zip(names.tolist(), sizes, *parts, strict=True)
+    return CutValue(
+        **subject.fields,
+        n_clusters=len(names),
+        cut=values.cut,
+        ratio_cut=values.ratio_cut,
+        normalised_cut=values.normalised_cut,
+        trace=trace(graph, codes),
+        bound=total(found.eigenvalues[: len(names)]) if len(names) <= len(found.eigenvalues) else None,
+        clusters=[
+            CutCluster(label=label, size=size, mass=mass, volume=volume, cut=cut)
+            for label, size, mass, volume, cut in columns
+        ],
+    )
+
+
+def _labels(found: "PartitionedGraph", request: CutValueRequest) -> "Labels":
+    """(n,) in the order of the nodes."""
+    faults = [*_faults(found, request)]
+    if faults:
+        raise InvalidRequest(faults=faults)
+    if request.items is not None and found.items is not None:
+        return np.array([request.items[item] for item in found.items.tolist()])
+    if request.labels is None:
+        return found.labels
+    labels = np.empty(len(found.labels), np.intp)
+    labels[np.argsort(found.numbers, kind="stable")] = request.labels
+    return labels
+
+
+def _faults(found: "PartitionedGraph", request: CutValueRequest) -> Iterator[Fault]:
+    n = len(found.labels)
+    if request.labels is not None and request.items is not None:
+        yield Fault("/items", "Give labels or items, not both.")
+    if request.labels is not None and len(request.labels) != n:
+        yield Fault("/labels", f"The model has {n} training rows, and these are {len(request.labels)} labels.")
+    if request.items is not None:
+        yield from _item_faults(found, request.items)
+
+
+def _item_faults(found: "PartitionedGraph", given: Mapping[str, int]) -> Iterator[Fault]:
+    if found.items is None:
+        yield Fault("/items", "The training rows have no names: give labels.")
+        return
+    known = set(found.items.tolist())
+    for item in [item for item in given if item not in known][:NAMED]:
+        yield Fault(place("items", item), no_such("The model has no training row named", item, sorted(known)))
+    missing = sorted(known - given.keys())
+    if missing:
+        listed = ", ".join(map(repr, missing[:NAMED]))
+        yield Fault("/items", f"{len(missing)} training rows have no cluster here: {listed}.", "missing")
+
+
+QUERY = Query(
+    operation="evaluate_cut",
+    request=CutValueRequest,
+    response=CutValue,
+    run=cut_value,
+    offered=declared("cut_value"),
+)

@@ -1,0 +1,77 @@
+"""The smallest eigenvalues of the graph that a model was fitted to, and the values of its rows by the eigenvectors.
+
+As many eigenvalues are 0 as the graph has components. The largest step between two consecutive ones suggests the number
+of clusters. At most 1,048,576 coordinates.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
+from app.errors import BodyTooLarge
+from app.ml.models.model_response import ModelResponse
+from app.ml.numerics.graphs.spectrum_view import eigengap, widest_step
+from app.ml.query import Query, Subject, declared
+from app.wire import Body
+
+if TYPE_CHECKING:
+    from app.ml.numerics.graphs.spectrum_view import SpectrumView
+
+MOST_COORDINATES = 2**20
+"""Coordinates of one response."""
+
+
+class SpectrumRequest(Body):
+    """The parts of the spectrum that are returned besides the eigenvalues."""
+
+    coordinates: bool = Field(True, description="True: also the rows and their values by the eigenvectors.")
+
+
+class Spectrum(ModelResponse):
+    """Eigenvalues of a graph Laplacian, and coordinates of the training rows."""
+
+    eigenvalues: list[float] = Field(description="Smallest eigenvalues of the Laplacian, ascending.")
+    eigengap: float | None = Field(
+        description="Largest step between two consecutive eigenvalues of these; null: there is one eigenvalue."
+    )
+    suggested_clusters: int = Field(description="Number of eigenvalues before that step.")
+    components: int = Field(description="Number of components of the graph, parts that no edge joins.")
+    rows: list[int] | None = Field(
+        None, description="Numbers of the training rows in their dataset, ascending; null: not requested."
+    )
+    items: list[str] | None = Field(
+        None, description="Names of these rows, by the column `item` of the training; null: it named none."
+    )
+    coordinates: list[list[float]] | None = Field(
+        None, description="Values of each of these rows by the eigenvectors, in their order; null: not requested."
+    )
+
+
+def spectrum(subject: Subject, request: SpectrumRequest) -> Spectrum:
+    """Raises BodyTooLarge for more coordinates than fit into a response."""
+    model = subject.model
+    found: SpectrumView = model.algorithm.queries["spectrum"](model.params, model.state)
+    order = np.argsort(found.numbers, kind="stable")
+    if request.coordinates and found.coordinates.size > MOST_COORDINATES:
+        n, k = found.coordinates.shape
+        raise BodyTooLarge(f"{n} rows have {k} coordinates each; one response holds {MOST_COORDINATES} in all.")
+    return Spectrum(
+        **subject.fields,
+        eigenvalues=found.values.tolist(),
+        eigengap=eigengap(found.values),
+        suggested_clusters=widest_step(found.values),
+        components=found.components,
+        rows=found.numbers[order].tolist() if request.coordinates else None,
+        items=found.items[order].tolist() if request.coordinates and found.items is not None else None,
+        coordinates=found.coordinates[order].tolist() if request.coordinates else None,
+    )
+
+
+QUERY = Query(
+    operation="read_spectrum",
+    request=SpectrumRequest,
+    response=Spectrum,
+    run=spectrum,
+    offered=declared("spectrum"),
+)
