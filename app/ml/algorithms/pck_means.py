@@ -55,7 +55,14 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.relations import Edges
-from app.ml.numerics.clustering.pair_constraints import Pairs, Problem, Run, constrained_lloyd, first_centres
+from app.ml.numerics.clustering.pair_constraints import (
+    Pairs,
+    Problem,
+    Run,
+    constrained_lloyd,
+    first_centres,
+    given_edges,
+)
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 
@@ -104,7 +111,7 @@ class State(NamedTuple):
 
 def fit(params: PCKMeans, data: Data, context: Context) -> Fit[State]:
     data = data.take(canonical_order(data.x))
-    edges = _edges(data)
+    edges = given_edges(data)
     pairs = Pairs.of(edges._replace(values=_penalties(params, edges.values)), len(data.x))
     problem = Problem(data.x, data.weights, pairs)
     best: Run | None = None
@@ -122,12 +129,6 @@ def fit(params: PCKMeans, data: Data, context: Context) -> Fit[State]:
         curves={"objective": best.objective},
         warnings=_warnings(params, state),
     )
-
-
-def _edges(data: Data) -> Edges:
-    nothing = np.zeros(0, np.intp)
-    given = None if data.relations is None else data.relations.edges
-    return Edges(nothing, nothing, np.zeros(0)) if given is None else given
 
 
 def _penalties(params: PCKMeans, signed: Vector) -> Vector:
