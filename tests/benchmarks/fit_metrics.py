@@ -2,8 +2,8 @@
 
 Run `python tests/benchmarks/fit_metrics.py`, on one thread. Needs metric-learn 0.7 (`pip install --no-deps
 metric-learn`), which no extra brings: it is of 2023 and names a parameter of scikit-learn that is gone, which
-`_renamed` gives back. Rows of the digits, 7 in 10 to learn from; the ratio is ours over theirs. Goals: `nca` at most 0.6 of
-scikit-learn, `lmnn` at most 0.2 of metric-learn with its defaults, at no lower accuracy.
+`_renamed` gives back. Rows of the digits, 7 in 10 to learn from; the ratio is ours over theirs. Goals: `nca` at most
+0.6 of scikit-learn, `lmnn` at most 0.2 of metric-learn with its defaults, at no lower accuracy.
 """
 
 import os
