@@ -1,4 +1,4 @@
-"""Metrics learned over HTTP: from classes, in front of another learner; and from pairs, without a target."""
+"""Metrics learned over HTTP: from classes, in front of another learner; from pairs, without a target; of clusters."""
 
 import csv
 import io
@@ -88,3 +88,21 @@ def test_classes_and_pairs_are_not_mixed(client, wines, pairs):
     body = request_of(wines, target="kind", item="bottle", relations=pairs)
     (error,) = client.post("/v1/jobs/train", json=body).json()["errors"]
     assert (error["pointer"], error["code"]) == ("/algorithm/method", "not_taken")
+
+
+def test_clusters_learn_metrics_and_list_the_pairs_they_violate(client, done, ended, wines, pairs):
+    algorithm = {"name": "mpck_means", "n_clusters": 3, "n_init": 2}
+    body = {"model": "metric-clusters", "dataset": wines, "features": COLUMNS, "item": "bottle", "relations": pairs}
+    done("train", body | {"algorithm": algorithm})
+    summary = client.get("/v1/models/metric-clusters/versions/1/report").json()["summary"]
+    assert np.shape(summary["column_weights"]) == (3, 6)
+    violated = summary["must_link_violated"] + summary["cannot_link_violated"]
+    assert len(summary["violated_pairs"]) == violated
+    assert all(item.startswith("w") for pair in summary["violated_pairs"] for item in pair["items"])
+    row = dict(zip(COLUMNS, X[0, :6].tolist(), strict=True))
+    found = client.post("/v1/models/metric-clusters/predict?include=distance", json={"rows": [row]}).json()
+    assert found["predictions"][0] in range(3)
+    table = csv_of(["one", "other", "kind"], [["w0", "w1", "must"], ["w1", "w2", "must"], ["w0", "w2", "cannot"]])
+    odd = pairs | {"dataset": client.post("/v1/datasets", content=table).json()["id"]}
+    error = ended("train", body | {"algorithm": algorithm, "model": "metric-odd", "relations": odd})["error"]
+    assert [fault["pointer"] for fault in error["errors"]] == ["/relations/rows/2/kind"]

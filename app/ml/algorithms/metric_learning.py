@@ -95,7 +95,7 @@ class MetricLearning(Params):
         3, ge=1, le=1000, description="Number of neighbours of its own class that `lmnn` draws each row to."
     )
     push: float = Field(
-        0.5,
+        0.2,
         gt=0,
         lt=1,
         description="Share of the loss of `lmnn` that is of rows of other classes within the margin; the rest is of "

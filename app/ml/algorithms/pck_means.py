@@ -66,6 +66,7 @@ from app.ml.numerics.clustering.pair_report import PairReport
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 
+
 class PCKMeans(Params):
     """k-means with pairs of rows that must be together or cannot."""
 
