@@ -21,7 +21,7 @@ TABLE = {
     "early_stopping": (TRUTH, "held-out rows"),
     "epochs": (COUNT, "passes over the rows"),
     "batch_size": (COUNT, "Number of rows"),
-    "estimator": ("Learner", "Learner that is trained for each"),
+    "estimator": ("Learner", "Learner that is trained for each|Learner that is trained on"),
     "estimators": ("Learners", "Members, whose predictions are combined"),
     "final_estimator": ("Learner", "combines the members"),
     "fit_intercept": (TRUTH, "constant term"),

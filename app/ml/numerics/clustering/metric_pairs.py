@@ -1,7 +1,7 @@
 """k-means with pairs of rows and a metric for each cluster, which learns from the rows and from the pairs.
 
-Every row has its cost by the metric A of its cluster (`metrics_by_cluster`). A pair that must be together and is not
-adds its weight times the mean of its squared distances in the metrics of both clusters; a pair that cannot be and is, its
+Every row has its cost by the metric A of its cluster (`metrics_by_cluster`). A violated pair that must be together
+adds its weight times the mean of its squared distances in the metrics of both clusters. One that cannot be adds its
 weight times what its squared distance lacks to the reach: four times that of the farthest row from the mean of all,
 which no pair exceeds. In turn, labels, centres and metrics are chosen for the least sum. A metric that takes the
 farthest row for given is a closed form; where another row is the farthest in it, so that the sum would rise, the step
