@@ -68,6 +68,7 @@ class Score(NamedTuple):
 def scored(make: Make) -> Score:
     """Means over the folds."""
     x, y = datasets.load_digits(return_X_y=True)
+    x /= np.sqrt(x.var(axis=0)[x.std(axis=0) > 0].mean())  # ours begins at the plain metric of this unit: so do theirs
     seconds, accuracies = [], []
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(x, y):
         begun = time.process_time()
