@@ -130,6 +130,8 @@ def faults(
             yield Fault(where, f"Learners may stand in learners {DEEPEST} deep.", "too_deep")
         elif member.task not in entry.algorithm.tasks:
             yield Fault(f"{where}/name", f"{entry.name} does not do {member.task}, which is needed here.")
+        elif not member.task.supervised and not entry.algorithm.target_use(member.task).takes(given=False):
+            yield Fault(f"{where}/name", f"{entry.name} needs a target, and here it has none.")
         else:
             within = Inputs({} if member.above else inputs.kinds, member.fits(inputs.size)[1])
             yield from faults(entry.algorithm, member.spec, member.task, where, within, depth=depth + 1)

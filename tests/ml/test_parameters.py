@@ -12,6 +12,7 @@ from app.ml.contract.algorithm import Data, Task
 
 COUNT, NUMBER, TRUTH, WORD = "integer", "number", "boolean", "string"
 TABLE = {
+    "cannot_link_weight": (NUMBER, "Penalty of a pair that cannot be together"),
     "ccp_alpha": (NUMBER, "cost-complexity"),
     "contamination": (NUMBER, "Share of the training rows that are anomalies"),
     "covariance": (WORD, "Form of the covariance"),
@@ -20,7 +21,7 @@ TABLE = {
     "early_stopping": (TRUTH, "held-out rows"),
     "epochs": (COUNT, "passes over the rows"),
     "batch_size": (COUNT, "Number of rows"),
-    "estimator": ("Learner", "Learner that is trained for each"),
+    "estimator": ("Learner", "Learner that is trained for each|Learner that is trained on"),
     "estimators": ("Learners", "Members, whose predictions are combined"),
     "final_estimator": ("Learner", "combines the members"),
     "fit_intercept": (TRUTH, "constant term"),
@@ -39,12 +40,14 @@ TABLE = {
     "max_leaf_nodes": (COUNT, "Maximum number of leaves"),
     "max_samples": (NUMBER, "share of all rows"),
     "metric": (WORD, "distance"),
+    "metric_form": (WORD, "Form of the learned metric"),
     "min_impurity_decrease": (NUMBER, "Smallest decrease of impurity"),
     "min_margin": (NUMBER, "Smallest lead of the best class over the second"),
     "min_probability": (NUMBER, "Smallest probability"),
     "min_samples_leaf": (NUMBER, "Smallest .* of a leaf"),
     "min_samples_split": (NUMBER, "Smallest .* of a node that is split"),
     "missing": (WORD, "Treatment of missing values"),
+    "must_link_weight": (NUMBER, "Penalty of a pair that must be together"),
     "n_clusters": (COUNT, "Number of clusters"),
     "n_components": (COUNT, "Number of (directions|components)"),
     "n_estimators": (COUNT, "[Nn]umber of (members|trees|rounds|boosting rounds)"),

@@ -34,7 +34,6 @@ LION ch. 17.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract.algorithm import (
@@ -55,12 +54,17 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.relations import Edges
-from app.ml.numerics.clustering.pair_constraints import Pairs, Problem, Run, constrained_lloyd, first_centres
+from app.ml.numerics.clustering.pair_constraints import (
+    Pairs,
+    Problem,
+    Run,
+    constrained_lloyd,
+    first_centres,
+    given_edges,
+)
+from app.ml.numerics.clustering.pair_report import PairReport
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
-
-MOST_VIOLATED = 1000
-"""Violated pairs that the state keeps."""
 
 
 class PCKMeans(Params):
@@ -90,21 +94,12 @@ class State(NamedTuple):
     """(k, d)"""
     sizes: Labels
     """(k,) training rows of each."""
-    pairs: Labels
-    """(2,) pairs that must be together, and that cannot."""
-    violated: Labels
-    """(2,) of these, the violated ones."""
-    examples: Labels
-    """(v, 2) numbers in the dataset of the rows of violated pairs, else among the training rows; the first ones."""
-    must: NDArray[np.bool_]
-    """(v,) of these: true where they must be together."""
-    items: NDArray[np.str_] | None = None
-    """(2 v,) names of these rows, those of a pair side by side; None: they have none."""
+    pairs: PairReport
 
 
 def fit(params: PCKMeans, data: Data, context: Context) -> Fit[State]:
     data = data.take(canonical_order(data.x))
-    edges = _edges(data)
+    edges = given_edges(data)
     pairs = Pairs.of(edges._replace(values=_penalties(params, edges.values)), len(data.x))
     problem = Problem(data.x, data.weights, pairs)
     best: Run | None = None
@@ -124,40 +119,19 @@ def fit(params: PCKMeans, data: Data, context: Context) -> Fit[State]:
     )
 
 
-def _edges(data: Data) -> Edges:
-    nothing = np.zeros(0, np.intp)
-    given = None if data.relations is None else data.relations.edges
-    return Edges(nothing, nothing, np.zeros(0)) if given is None else given
-
-
 def _penalties(params: PCKMeans, signed: Vector) -> Vector:
     return signed * np.where(signed > 0, params.must_link_weight, params.cannot_link_weight)
 
 
 def _state(data: Data, edges: Edges, run: Run) -> State:
     kept, labels = np.unique(run.labels, return_inverse=True)
-    must, same = edges.values > 0, labels[edges.first] == labels[edges.second]
-    bad = np.where(must, ~same, same)
-    rows = np.stack([edges.first, edges.second], axis=1)[bad]
-    numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
-    order = np.lexsort(np.sort(numbers[rows], axis=1).T[::-1])[:MOST_VIOLATED]
-    shown = rows[order]
-    return State(
-        centres=run.centres[kept],
-        sizes=np.bincount(labels),
-        pairs=np.array([must.sum(), (~must).sum()], np.intp),
-        violated=np.array([(bad & must).sum(), (bad & ~must).sum()], np.intp),
-        examples=numbers[shown],
-        must=must[bad][order],
-        items=None if data.items is None else data.items[shown.ravel()],
-    )
+    return State(run.centres[kept], np.bincount(labels), PairReport.of(data, edges, labels))
 
 
 def _warnings(params: PCKMeans, state: State) -> list[str]:
     found, wanted = len(state.centres), params.n_clusters
     few = [f"{found} of {wanted} clusters have rows."] if found < wanted else []
-    count, pairs = int(state.violated.sum()), int(state.pairs.sum())
-    return [*few, *([f"{count} of {pairs} pairs are violated: the summary lists them."] if count else [])]
+    return [*few, *state.pairs.warnings]
 
 
 def predict(params: PCKMeans, state: State, x: Matrix) -> Labels:
@@ -170,22 +144,7 @@ def distance(params: PCKMeans, state: State, x: Matrix) -> Vector:
 
 def summary(params: PCKMeans, state: State) -> JSON:
     """Counts of pairs, and the violated ones by numbers and names of rows. Centres are in prepared (scaled) columns."""
-    violated = [
-        {"rows": rows, "kind": "must" if must else "cannot"}
-        for rows, must in zip(state.examples.tolist(), state.must.tolist(), strict=True)
-    ]
-    if state.items is not None:
-        for pair, items in zip(violated, state.items.reshape(-1, 2).tolist(), strict=True):
-            pair["items"] = items
-    return {
-        "sizes": state.sizes.tolist(),
-        "centres": state.centres.tolist(),
-        "must_link_pairs": int(state.pairs[0]),
-        "must_link_violated": int(state.violated[0]),
-        "cannot_link_pairs": int(state.pairs[1]),
-        "cannot_link_violated": int(state.violated[1]),
-        "violated_pairs": violated,
-    }
+    return {"sizes": state.sizes.tolist(), "centres": state.centres.tolist(), **state.pairs.summary}
 
 
 def _seconds(params: PCKMeans, size: Size) -> float:

@@ -211,6 +211,8 @@ class Algorithm(Generic[P, S]):
 
     targets: Mapping[Task, TargetKind] = field(default_factory=dict)
     """Kind of the target that a task without one of its own needs here, as a projection that separates classes does."""
+    target_optional: bool = False
+    """True if it can learn such a task without that target as well, from relations."""
     generative: bool = False
     """True if a classifier models the density of each class, not only the boundaries between classes (LION 3.1)."""
     degrees: Callable[[P], bool] = lambda _: False
@@ -307,5 +309,5 @@ class Algorithm(Generic[P, S]):
     def target_use(self, task: Task) -> TargetUse:
         """Use of a target in this task."""
         if self.target(task):
-            return TargetUse.NEEDED
+            return TargetUse.OPTIONAL if self.target_optional else TargetUse.NEEDED
         return TargetUse.OPTIONAL if task.record.compared else TargetUse.NEVER

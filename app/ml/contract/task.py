@@ -18,7 +18,7 @@ class TargetUse(StrEnum):
     NEVER = "never"
     """A target is refused."""
     OPTIONAL = "optional"
-    """Predictions are compared with it; the fit does not see it."""
+    """The fit does not need it. A projection may learn from it; clusters are only compared with it."""
     NEEDED = "needed"
     """The fit learns from it."""
 

@@ -17,7 +17,9 @@ AT = "/target"
 def reference_column(spec: TrainSpec, task: Task | None) -> str | None:
     """The target, where predictions are only compared with it. task: None if it could not be chosen."""
     algorithm = nested.entry_of(spec.algorithm).algorithm
-    return spec.target if task is not None and algorithm.target_use(task) is TargetUse.OPTIONAL else None
+    if task is None or algorithm.target(task) is not None:
+        return None
+    return spec.target if algorithm.target_use(task) is TargetUse.OPTIONAL else None
 
 
 def reference_faults(name: str | None, task: Task, known: Mapping[str, TableColumn]) -> Iterator[Fault]:

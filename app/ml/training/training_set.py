@@ -270,7 +270,7 @@ class TrainingSet(NamedTuple):
             numbers=self.numbers[rows],
             items=None if self.items is None else self.items[known],
             relations=self.relations and self.relations.take(known, len(self.raw.values)),
-            target=self.algorithm.target(self.task),
+            target=self.algorithm.target(self.task) if self.target.y.size else None,
         )
         return data if self.curriculum is None else replace(data, curriculum=self.curriculum.take(rows))
 

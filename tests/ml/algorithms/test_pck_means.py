@@ -76,8 +76,8 @@ def test_large_weights_satisfy_pairs_that_can_be_satisfied():
     truth = np.arange(120) % 3
     signed = drawn_pairs(np.random.default_rng(3), truth, 80)
     _, result = fitted(X, signed, n_clusters=3, must_link_weight=1e6, cannot_link_weight=1e6)
-    assert result.state.violated.tolist() == [0, 0]
-    assert result.state.pairs.sum() == len(signed)
+    assert result.state.pairs.violated.tolist() == [0, 0]
+    assert result.state.pairs.counts.sum() == len(signed)
     assert result.warnings == []
 
 

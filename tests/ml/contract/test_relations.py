@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidRequest
-from app.ml.contract.algorithm import Form, Meaning
+from app.ml.contract.algorithm import Form, Meaning, TargetUse
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation
 from app.ml.models.golden import check_golden
@@ -30,7 +30,7 @@ GIVEN = {
     (Form.EDGES, Meaning.KERNEL): {"value": "value"},
     (Form.PAIRS, Meaning.CONSTRAINT): {"kind": "kind"},
 }
-PARAMETERS = {"agglomerative": {"linkage": "single"}}
+PARAMETERS = {"agglomerative": {"linkage": "single"}, "metric_learning": {"method": "pairs"}}
 """Parameters with which an algorithm takes relations, where the defaults do not."""
 
 
@@ -42,14 +42,15 @@ def spec_of(case, form, meaning):
         relations |= {"dataset": "related", "first": "one", "second": "other"}
     body = plain(case).spec.model_dump(exclude={"algorithm", "features", "target"}, exclude_unset=True)
     algorithm = {"name": case.entry.name} | PARAMETERS.get(case.entry.name, {})
-    target = {} if case.algorithm.target(case.task) is None else {"target": "y"}
+    target = {"target": "y"} if case.algorithm.target_use(case.task) is TargetUse.NEEDED else {}
     return TrainSpec.model_validate(body | target | {"algorithm": algorithm, "item": "name", "relations": relations})
 
 
 def tables(case, form):
     """The dataset of a request, and the one that its relations name."""
     table = plain(case).table
-    beside = table.select(["y", "name"] if case.algorithm.target(case.task) is not None else ["name"])
+    needed = case.algorithm.target_use(case.task) is TargetUse.NEEDED
+    beside = table.select(["y", "name"] if needed else ["name"])
     x = np.stack([table[f"x{j}"].to_numpy() for j in range(3)], axis=1)
     square = np.abs(x[:, None] - x).sum(axis=2)
     if form is Form.SQUARE:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.relations import Edges
 from app.ml.numerics.clustering.compiled.penalised_labels import assign_groups, assign_rows
 from app.ml.numerics.clustering.lloyd import means
@@ -18,6 +18,13 @@ from app.ml.numerics.neighbours.distances import nearest, norms, squared_distanc
 
 MOST_SWEEPS = 100
 """Sweeps over the rows for one assignment; nearly always a few are enough."""
+
+
+def given_edges(data: Data) -> Edges:
+    """The pairs that are given as relations of the rows; none where there are no relations."""
+    nothing = np.zeros(0, np.intp)
+    given = None if data.relations is None else data.relations.edges
+    return Edges(nothing, nothing, np.zeros(0)) if given is None else given
 
 
 def together(edges: Edges, n: int) -> Labels:

@@ -1,0 +1,1 @@
+"""Metrics that are learned: factors L of the distance ‖L(x − y)‖."""
