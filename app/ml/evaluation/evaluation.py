@@ -97,6 +97,8 @@ class ClassOptions(NamedTuple):
 
 
 NO_OPTIONS = ClassOptions()
+FOR_REPORT = ClassOptions(bins=Bins())
+"""Options of the test rows of a report."""
 EXAMPLES = 20
 """Rows named in every cell of the confusion matrix, unless a request names another number."""
 

@@ -247,7 +247,8 @@ class Report(Wire):
     reliability: list[ClassReliability] | None = Field(
         None,
         description="Reliability curves on the test rows: of the second of two classes, or of each of more against the "
-        "rest, at most ten. Null where there are no probabilities, or no row was held out.",
+        "rest; a training has those of its ten most frequent classes. Null where there are no probabilities, or no row "
+        "was held out.",
     )
     row_sample: RowSample | None = Field(
         None,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from app.ml.charts.channels import SHARE, colour, data, distinct, number, tooltips
 from app.ml.charts.class_curves import APART, lines
-from app.ml.charts.layers import segment
+from app.ml.charts.layers import segment, whiskers
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.evaluation.reliability_curve import ClassReliability
@@ -29,10 +29,14 @@ def draw(of: PlotSubject) -> Drawing:
     seen = tooltips(
         series=of.output, left="from", right="to", rows="rows", x=X, y=Y, lower="share from", upper="share to"
     )
-    layers = [segment((0, 0), (1, 1)), *lines(x, y, series, seen)]
+    drawn = lines(x, y, series, seen)
+    if len(names) > 1:  # bands of several classes would hide each other
+        drawn = [whiskers("y", y, x=x, color=series | {"legend": None}), drawn[1]]
+    layers = [segment((0, 0), (1, 1)), *drawn]
     view = {"width": SIDE, "height": SIDE, "data": data(rows), "layer": layers, "resolve": APART}
+    shape = "Bands" if len(names) == 1 else "Lines"
     one = f"Class {names[0]} against the rest. " if len(names) == 1 else ""
-    return Drawing(view, (f"{of.report.rows_test} test rows", f"{one}Bands: 95 % intervals of the observed share."))
+    return Drawing(view, (f"{of.report.rows_test} test rows", f"{one}{shape}: 95 % intervals of the observed share."))
 
 
 def _points(name: str, curve: ClassReliability) -> Iterator[dict[str, JSON]]:

@@ -67,11 +67,12 @@ def _plane(points: list[dict[str, JSON]], order: list[str], titles: list[str], l
 
 def _strip(points: list[dict[str, JSON]], order: list[str], title: str, of: PlotSubject) -> Specification:
     """Rows of one coordinate, a line for each group."""
-    x = number("x", title, domain=_domain(np.array([row["x"] for row in points])), axis={"tickCount": 6})
     y = category("series", _group_title(of) if order != [""] else None, order, labels=order != [""])
     ticks = layer({"type": "tick", "thickness": 1, "opacity": 0.6}, tooltip=tooltips(row="row", x=title))
     groups = {name: np.array([row["x"] for row in points if row["series"] == name]) for name in order}
     known = [span for name, values in groups.items() if name not in ALONE for span in _span(name, values)]
+    ends = [span[end] for span in known for end in ("lower", "upper")]
+    x = number("x", title, domain=_domain(np.array([*(row["x"] for row in points), *ends])), axis={"tickCount": 6})
     middle = layer({"type": "point", "style": "error", "opacity": 1, "size": 50}, x=x | {"field": "value"})
     means = [{"data": data(known), **one} for one in (whiskers("x", x, style="error"), middle)] if known else []
     return {

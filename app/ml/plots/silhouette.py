@@ -36,7 +36,7 @@ def draw(of: PlotSubject) -> Drawing:
     lowest = min(0.0, *(row["x"] for row in bars))
     x = number("x", "Silhouette", domain=(lowest - 0.02 if lowest else 0.0, 1), axis={"tickCount": 6})
     y = number("y", None, domain=(0, 1)) | {"axis": None}
-    layers = [*_all_rows(of, x), *_layers(bars, blocks, x), *_clusters(blocks, x)]
+    layers = [*_all_rows(of, x), *_layers(bars, blocks, x), *_mean_line(of, x), *_clusters(blocks, x)]
     view = {"width": WIDTH, "height": HEIGHT, "encoding": {"y": y}, "layer": layers}
     return Drawing(view, (_rows(bars, blocks, sample), *_means(of)))
 
@@ -94,22 +94,23 @@ def _clusters(blocks: list[dict[str, JSON]], x: Specification) -> list[Specifica
     ends = {"x": x | {"field": "lower"}, "x2": {"field": "upper"}}
     span = layer({"type": "rule", "style": "error", "clip": True}, y=middle, **ends)
     mark = {"type": "text", "align": "left", "dx": 6, "style": "note"}
-    note = layer(mark, y=middle, x={"value": WIDTH}, text={"field": "note"})
+    note = layer(mark, y=middle, x={"value": "width"}, text={"field": "note"})
     return [{"data": data(blocks), **one} for one in (mean, span, named | name, named | note)]
 
 
 def _all_rows(of: PlotSubject, x: Specification) -> list[Specification]:
-    """The mean over the whole height, with its interval."""
+    """The interval of the mean over the whole height."""
     mean = _mean(of)
-    if mean is None or mean.value is None:
+    if mean is None or mean.lower is None:
         return []
-    top = {"value": 0}
-    line = upright(x, mean.value, y=top, y2={"value": HEIGHT})
-    if mean.lower is None:
-        return [line]
-    ends = {"x": x | {"field": "lower"}, "x2": {"field": "upper"}, "y": top, "y2": {"value": HEIGHT}}
+    ends = {"x": x | {"field": "lower"}, "x2": {"field": "upper"}, "y": {"value": 0}, "y2": {"value": "height"}}
     band = layer({"type": "rect", "style": "band"}, **ends)
-    return [{"data": data([{"lower": mean.lower, "upper": mean.upper}]), **band}, line]
+    return [{"data": data([{"lower": mean.lower, "upper": mean.upper}]), **band}]
+
+
+def _mean_line(of: PlotSubject, x: Specification) -> list[Specification]:
+    mean = _mean(of)
+    return [] if mean is None else [upright(x, mean.value or 0.0, y={"value": 0}, y2={"value": "height"})]
 
 
 def _mean(of: PlotSubject) -> Metric | None:

@@ -112,7 +112,7 @@ def test_bars_of_silhouettes_are_sorted_within_clusters_and_do_not_overlap():
     assert bars[-1]["y2"] == pytest.approx(0)
     (mean,) = [metric for metric in of.report.train if metric.name == "silhouette"]
     assert mean.display in drawing(of, "silhouette").subtitle[1]
-    assert view["layer"][1]["data"]["values"] == [{"x": mean.value}]
+    assert view["layer"][2]["data"]["values"] == [{"x": mean.value}]
 
 
 def test_rows_without_a_silhouette_are_counted_out():
