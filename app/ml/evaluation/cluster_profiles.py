@@ -74,10 +74,10 @@ def _moments(values: Vector, labels: Labels) -> _Moments:
     """Zeros of a column that does not vary but for rounding, or whose values are too large to be squared."""
     there = np.isfinite(values)
     known, codes = values[there], labels[there]
-    if not known.size or np.ptp(known) == 0:
+    if not known.size or known.min() == known.max():
         return _Moments(0.0, 0.0, 0.0)
-    mean = float(known.mean())
     with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(known.mean())
         gaps = known - mean
         total = float(gaps @ gaps)
         counts, sums = np.bincount(codes), np.bincount(codes, gaps)

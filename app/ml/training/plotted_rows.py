@@ -79,7 +79,7 @@ def _axes(coordinates: Any, shares: Vector | None = None) -> list[RowAxis]:
 def _of_clusters(data: Data, labels: Labels, rows: Labels) -> dict[str, Any]:
     silhouettes = _silhouettes(data, labels, rows)
     found: dict[str, Any] = {"clusters": labels[rows].tolist()}
-    if data.square is None:
+    if data.square is None and not data.levels.any() and np.isfinite(data.x[rows]).all():
         found["axes"] = _axes(*leading_components(data.x[rows], AXES))
     if np.isfinite(silhouettes).any():
         means = _mean_silhouettes(silhouettes, labels[rows])
