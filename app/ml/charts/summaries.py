@@ -4,6 +4,9 @@ from typing import Any
 
 from app.ml.evaluation.report import Report
 
+SHARES = {"explained_variance_ratio": "variance", "separation_ratio": "separation"}
+"""Parts of the summary of a projection with a share of each component."""
+
 
 def part(summary: Any, name: str) -> Any:
     """None where the summary has no part of that name."""
@@ -22,6 +25,15 @@ def rows_of(summary: Any, name: str, width: int) -> list[list[float]]:
     rows = [] if not isinstance(found, list) or not found else found if isinstance(found[0], list) else [found]
     fits = width and all(len(row) == width and all(isinstance(one, int | float) for one in row) for row in rows)
     return rows if fits else []
+
+
+def component_shares(report: Report) -> tuple[str, list[float]]:
+    """Shares of the components of a projection, and the quantity they are shares of; empty where it has none."""
+    for key, kind in SHARES.items():
+        found = part(report.summary, key)
+        if isinstance(found, list) and found and all(isinstance(one, float | int) for one in found):
+            return kind, found
+    return "", []
 
 
 def coefficients(report: Report) -> list[list[float]]:

@@ -101,7 +101,8 @@ def _axis(palette: Palette) -> dict[str, JSON]:
     return {
         "labelColor": palette.ink, "titleColor": palette.ink, "domainColor": palette.muted, "tickColor": palette.muted,
         "gridColor": palette.grid, "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal",
-        "titlePadding": 8, "labelLimit": 170, "titleLimit": 300, "labelOverlap": True, "labelFlush": False,
+        "titlePadding": 8, "labelLimit": 170, "titleLimit": 300, "labelOverlap": True, "labelSeparation": 6,
+        "labelFlush": False,
     }  # fmt: skip
 
 

@@ -20,6 +20,8 @@ from app.ml.evaluation.density_metrics import information_criteria
 from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.projection_metrics import kept
 from app.ml.evaluation.regression_plots import over_predictions
+from app.ml.evaluation.reliability import Bins, class_reliability
+from app.ml.evaluation.reliability_curve import ClassReliability
 from app.ml.evaluation.report import ConfusionMatrix, RejectionCurve, ReportCurve
 from app.ml.evaluation.residuals import Residuals, residuals
 from app.ml.evaluation.tree_metrics import cophenetic
@@ -40,6 +42,7 @@ class Evaluation(NamedTuple):
     """(n,) of a regression: √w·(y − prediction)."""
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
+    reliability: list[ClassReliability] | None = None
     rejected: int = 0
     """Number of rows that the model rejects; the metrics take its most probable class."""
 
@@ -89,20 +92,30 @@ class ClassOptions(NamedTuple):
     costs: Costs | None = None
     threshold: float | None = None
     """Smallest probability of the second of two classes with which it is predicted; None: the most probable class."""
+    bins: Bins | None = None
+    """Bins of reliability curves; None: no such curves."""
 
 
 NO_OPTIONS = ClassOptions()
+FOR_REPORT = ClassOptions(bins=Bins())
+"""Options of the test rows of a report."""
 EXAMPLES = 20
 """Rows named in every cell of the confusion matrix, unless a request names another number."""
 
 
 def evaluate(
-    data: Data, predicted: Predictions, classes: Sequence[Class], rng: np.random.Generator | None, *, examples: int = 0
+    data: Data,
+    predicted: Predictions,
+    classes: Sequence[Class],
+    rng: np.random.Generator | None,
+    *,
+    examples: int = 0,
+    bins: Bins | None = None,
 ) -> Evaluation:
     """Metrics of predictions for the rows of `data`, whoever made them; without error bars if there is no `rng`.
 
     classes: the label of each class code, in order; empty for other tasks. examples: rows named in every cell of the
-    confusion matrix, by their numbers in the dataset.
+    confusion matrix, by their numbers in the dataset. bins: those of reliability curves; None: no such curves.
     """
     if not len(data.x):
         return Evaluation([])
@@ -110,7 +123,7 @@ def evaluate(
     match data.task.record.prediction:
         case PredictionKind.PROBABILITIES:
             assigned, known, means = values.argmax(axis=1), predicted.accepted, predicted.means
-            named = ClassOptions(examples, data.numbers)
+            named = ClassOptions(examples, data.numbers, bins=bins)
             return of_classes(
                 data.codes, assigned, values, rows, classes=classes, options=named, accepted=known, means=means
             )
@@ -196,6 +209,7 @@ def of_classes(
         cost = cost.model_copy(update={"cost": cost.cost.model_copy(update={"note": measures.NO_PROBABILITIES})})
     if probabilities is None:
         return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
+    bins = None if means.degrees else options.bins
     top = probabilities[np.arange(truth.size), assigned]
     chosen = [] if accepted is None or accepted.all() else measures.selective(assigned == truth, accepted, rows)
     metrics = measures.classification(
@@ -208,4 +222,5 @@ def of_classes(
         rejection=measures.rejection(top, assigned == truth, len(classes), rows) if len(classes) > 1 else None,
         rejected=0 if accepted is None else int((~accepted).sum()),
         cost=cost,
+        reliability=None if bins is None else class_reliability(truth, probabilities, classes, rows, bins),
     )

@@ -8,35 +8,18 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.contract.labels import Class, Label
+from app.ml.contract.labels import Class
 from app.ml.evaluation.metrics import losses
+from app.ml.evaluation.reliability_curve import ClassReliability, ReliabilityBin
 from app.ml.statistics.calibration_error import Gaps, calibration_error
 from app.ml.statistics.intervals import CONFIDENCE
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
 from app.wire import Wire
 
+MOST_CLASSES = 10
+"""Classes of which a report has curves: those with the most rows."""
 Strategy: TypeAlias = Literal["uniform", "quantile"]
-
-
-class ReliabilityBin(Wire):
-    """Rows whose predicted probability of a class lies in one range."""
-
-    lower_edge: float = Field(description="Smallest probability of the bin, which belongs to the bin below it.")
-    upper_edge: float = Field(description="Largest probability of the bin, which belongs to it.")
-    rows: int = Field(description="Number of rows of the bin.")
-    mean_probability: float = Field(description="Mean of the predicted probabilities of the class, by row weights.")
-    observed_share: Metric = Field(description="Share of the rows that are of the class, by row weights.")
-
-
-class ClassReliability(Wire):
-    """Reliability curve of the probabilities of one class."""
-
-    label: Label = Field(description="Class whose probability is predicted.")
-    expected_calibration_error: Metric = Field(
-        description="Mean distance of the observed share from the mean probability over the bins, weighted by rows."
-    )
-    bins: list[ReliabilityBin] = Field(description="Bins that have rows, in ascending order of probability.")
 
 
 class Reliability(Wire):
@@ -74,15 +57,32 @@ def reliability(
     """Reliability of probabilities (n, k) of rows whose classes have the codes `truth` (n,). counted: how much each
     counts.
     """
-    codes = range(1, 2) if len(classes) == 2 else range(len(classes))
     curves, gaps = [], []
-    for code in codes:
+    for code in _measured(len(classes)):
         curve, own = _curve(truth == code, probabilities[:, code], classes[code], counted, bins)
         curves.append(curve)
         gaps.append(own)
     error = calibration_error(gaps, truth.size, confidence=bins.confidence)
     others = losses(truth, probabilities, counted.draws, counted.weights, confidence=bins.confidence)
     return Reliability(metrics=[error, *others], curves=curves)
+
+
+def class_reliability(
+    truth: Labels, probabilities: Matrix, classes: Sequence[Class], counted: Rows, bins: Bins
+) -> list[ClassReliability]:
+    """Curves of each class against the rest; of many classes those of the most frequent, in their order."""
+    counts = np.bincount(truth, minlength=len(classes))
+    codes = sorted(_measured(len(classes)), key=lambda code: -counts[code])[:MOST_CLASSES]
+    return [
+        _curve(truth == code, probabilities[:, code], classes[code], counted, bins)[0]
+        for code in sorted(codes)
+        if counts[code]
+    ]
+
+
+def _measured(classes: int) -> range:
+    """Class codes with a curve: the second of two, for the first is its mirror image."""
+    return range(1, 2) if classes == 2 else range(classes)
 
 
 def _curve(

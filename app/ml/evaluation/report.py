@@ -6,7 +6,10 @@ from pydantic import Field
 
 from app.ml.contract.labels import Label
 from app.ml.contract.task import DESCRIPTION as TASK
+from app.ml.evaluation.cluster_profiles import ClusterProfiles
+from app.ml.evaluation.reliability_curve import ClassReliability
 from app.ml.evaluation.residuals import Residuals
+from app.ml.evaluation.row_sample import RowSample
 from app.ml.preparation.restoring import RestoredRow
 from app.ml.statistics.metric_value import Metric
 from app.wire import Wire
@@ -240,6 +243,22 @@ class Report(Wire):
     )
     rejection: RejectionCurve | None = Field(
         None, description="Accuracy of the accepted rows for each threshold; null where there are no probabilities."
+    )
+    reliability: list[ClassReliability] | None = Field(
+        None,
+        description="Reliability curves on the test rows: of the second of two classes, or of each of more against the "
+        "rest; a training has those of its ten most frequent classes. Null where there are no probabilities, or no row "
+        "was held out.",
+    )
+    row_sample: RowSample | None = Field(
+        None,
+        description="Values of single training rows behind the plots of rows. Null for tasks with a target of their "
+        "own, for models of items, and for models of earlier releases.",
+    )
+    cluster_profiles: ClusterProfiles | None = Field(
+        None,
+        description="Means and quartiles of the numeric columns in each cluster. Null for other tasks, and without "
+        "such columns.",
     )
     reuse: Reuse | None = Field(None, description="Reuse of the held-out rows; null: no row was held out.")
     duplicates: Duplicates | None = Field(

@@ -197,6 +197,7 @@ def _report(
         train=[],
         confusion_matrix=evaluation.confusion_matrix,
         rejection=evaluation.rejection,
+        reliability=measured.after.curves,
         curves=evaluation.curves,
         converged=True,
         iterations=0,

@@ -18,7 +18,7 @@ from app.ml.contract.labels import Class
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.params import MinMargin, MinProbability, Voting
 from app.ml.contract.progress import Reporter, Stages
-from app.ml.evaluation.evaluation import NO_OPTIONS
+from app.ml.evaluation.evaluation import FOR_REPORT
 from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
@@ -107,7 +107,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     if not chosen.target.rows.size or (seen and not chosen.sealed and not complete):
         raise InvalidData("The members have learned from all rows of this dataset: none is left for the evaluation.")
     target = chosen.target
-    evaluated = evaluate_table(model, table, target, NO_OPTIONS, request.seed, progress=progress)
+    evaluated = evaluate_table(model, table, target, FOR_REPORT, request.seed, progress=progress)
     stages(0.95, "writing the model")
     if model.task.of_numbers:
         model = replace(model, calibration=Calibration.of(evaluated.predicted, target.y))
@@ -234,6 +234,7 @@ def _report(
         train=[],
         confusion_matrix=evaluation.confusion_matrix,
         rejection=evaluation.rejection,
+        reliability=evaluation.reliability,
         reuse=reuse,
         residuals=[left] if left else [],
         curves=evaluation.curves,

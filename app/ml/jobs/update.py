@@ -16,7 +16,7 @@ from app.errors import InvalidRequest
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter, Stages, reporter
-from app.ml.evaluation.evaluation import NO_OPTIONS, Evaluation
+from app.ml.evaluation.evaluation import FOR_REPORT, NO_OPTIONS, Evaluation
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
 from app.ml.evaluation.train_test_gaps import gaps
@@ -134,7 +134,7 @@ def run(request: UpdateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     before = None
     if chosen.target.rows.size:
         received = stages.within(0.0, BEFORE, "evaluating the version before")
-        before = evaluate_table(model, table, chosen.target, NO_OPTIONS, request.seed, progress=reporter(received))
+        before = evaluate_table(model, table, chosen.target, FOR_REPORT, request.seed, progress=reporter(received))
     stages(BEFORE, "learning the batch")
     fed = feed(model, batch, request.seed, _receipt(request, loaded, digest))
     received = stages.within(FED, AFTER, "evaluating")
@@ -209,6 +209,7 @@ def _report(seed: int, loaded: Loaded, measured: _Measured, table: pa.Table) -> 
         gaps=gaps(after.evaluation.metrics, tested.metrics),
         confusion_matrix=tested.confusion_matrix,
         rejection=tested.rejection,
+        reliability=tested.reliability,
         reuse=measured.reuse,
         residuals=[part for part in looked_at if part is not None],
         curves=[*monitor_curves(fit.curves), *tested.curves],

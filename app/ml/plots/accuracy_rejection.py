@@ -12,7 +12,7 @@ X, Y = "Rejected rows", "Accuracy of the accepted rows"
 
 def draw(of: PlotSubject) -> Drawing:
     rows = list(_rows(of))
-    x = number("x", X, axis=SHARE, domain=(0, max((row["x"] for row in rows), default=1.0) or 1.0))
+    x = number("x", X, axis={**SHARE, "tickCount": 7}, domain=(0, max((row["x"] for row in rows), default=1.0) or 1.0))
     y = number("y", Y, axis={"format": "~%"})
     seen = tooltips(threshold="smallest accepted probability", x=X, y=Y, lower="from", upper="to")
     order = {"field": "threshold", "type": "quantitative"}

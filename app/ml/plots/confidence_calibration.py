@@ -5,6 +5,7 @@ On the diagonal a probability is the share of correct predictions; below it the 
 Reference: Guo, Pleiss, Sun & Weinberger (2017), ICML: 1321.
 """
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -45,7 +46,8 @@ def draw(of: PlotSubject) -> Drawing:
 def _size(bins: list[dict[str, JSON]]) -> dict[str, JSON]:
     most = max((row["rows"] for row in bins), default=1)
     scale = {"domain": [0, most], "range": [20, 220]}
-    return {"field": "rows", "type": "quantitative", "scale": scale, "title": "rows", "legend": {"tickCount": 3}}
+    legend = {"values": sorted({1, math.ceil(most / 2), most})}
+    return {"field": "rows", "type": "quantitative", "scale": scale, "title": "rows", "legend": legend}
 
 
 def _bins(of: PlotSubject) -> Iterator[dict[str, JSON]]:

@@ -7,17 +7,16 @@ from itertools import accumulate
 
 from app.ml.charts.channels import SHARE, category, data, number, tooltips
 from app.ml.charts.layers import layer
-from app.ml.charts.summaries import part
+from app.ml.charts.summaries import component_shares
 from app.ml.plot import Drawing, Plot, PlotSubject
 
-KINDS = {"explained_variance_ratio": "variance", "separation_ratio": "separation"}
 MOST = 50
 WIDTH = 420
 """Width of the bars together in pixels, of many components."""
 
 
 def draw(of: PlotSubject) -> Drawing:
-    kind, shares = _shares(of)
+    kind, shares = component_shares(of.report)
     columns = zip(shares[:MOST], accumulate(shares[:MOST]), strict=True)
     rows = [{"name": str(i), "y": share, "sum": total} for i, (share, total) in enumerate(columns, 1)]
     names = [row["name"] for row in rows]
@@ -31,12 +30,4 @@ def draw(of: PlotSubject) -> Drawing:
     return Drawing(view, ("Bars: each component. Line: the sum so far.",))
 
 
-def _shares(of: PlotSubject) -> tuple[str, list[float]]:
-    for key, kind in KINDS.items():
-        found = part(of.report.summary, key)
-        if isinstance(found, list) and found and all(isinstance(one, float | int) for one in found):
-            return kind, found
-    return "", []
-
-
-PLOT = Plot(title="Explained variance", applies=lambda of: bool(_shares(of)[1]), draw=draw)
+PLOT = Plot(title="Explained variance", applies=lambda of: bool(component_shares(of.report)[1]), draw=draw)

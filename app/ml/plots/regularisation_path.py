@@ -22,7 +22,7 @@ def draw(of: PlotSubject) -> Drawing:
         for penalty, row in zip(path["penalties"], path["coefficients"], strict=True)
         if penalty > 0
     ]
-    x = number("x", "Penalty l1 (logarithmic)") | {"scale": {"type": "log", "reverse": True}}
+    x = number("x", "Penalty l1 (logarithmic)", axis={"grid": False}) | {"scale": {"type": "log", "reverse": True}}
     coloured = [names[at] for at in largest[:CATEGORIES]]
     layers = [*_chosen(of, x), *_lines(coloured, x, number("y", "Coefficient (per scaled column)"))]
     first = f"Coloured: the {len(coloured)} columns with the largest coefficients, of {len(names)}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from app.ml.charts.channels import colour, data, number, tooltips
+from app.ml.charts.numbers import counted
 from app.ml.charts.report_curves import monitored
 from app.ml.charts.themes import CATEGORIES
 from app.ml.evaluation.report import Report, ReportCurve
@@ -31,7 +32,7 @@ def draw(of: PlotSubject) -> Drawing:
     ended = "converged" if of.report.converged else "stopped before it converged"
     return Drawing(
         {"data": data(rows), "mark": mark, "encoding": encoding},
-        (f"{of.report.iterations} iterations; the fit {ended}",),
+        (f"{counted(of.report.iterations, of.report.iterations, 'iteration')}; the fit {ended}",),
     )
 
 

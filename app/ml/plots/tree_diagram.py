@@ -128,7 +128,7 @@ def _subtitle(found: Tree, of: PlotSubject) -> str:
     which = f"Tree 1 of {found.members}. " if found.members > 1 else ""
     cut = "The first levels. " if any(node.truncated for node in found.nodes) else ""
     target = of.output if found.target_function is None else f"{found.target_function} of {of.output}"
-    values = f"leaves add to {target}" if found.members > 1 else f"values are of {target}"
+    values = f"values are its contribution to {target}" if found.members > 1 else f"values are of {target}"
     return f"{which}{cut}The upper branch meets the condition; {values}."
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from app.ml.contract.algorithm import Data, Fit, FittedLearner, Labels, Progress, Vector, silent
 from app.ml.evaluation.evaluation import Evaluation, evaluate
-from app.ml.evaluation.predictions import of_training_rows, predictions
+from app.ml.evaluation.predictions import Predictions, of_training_rows, predictions
+from app.ml.evaluation.reliability import Bins
 from app.ml.evaluation.splits import evenly
 from app.ml.models.conformal import UNCALIBRATED, Calibration
 from app.ml.preparation.preparation import Preparation
@@ -53,23 +54,32 @@ def _named(fit: Fit[Any], learned: FittedLearner, data: Data, classes: Classes) 
 
 
 def evaluate_rows(
-    training_set: TrainingSet, fitted: Fitted, rows: Labels, rng: np.random.Generator | None, *, examples: int = 0
+    training_set: TrainingSet,
+    fitted: Fitted,
+    rows: Labels,
+    rng: np.random.Generator | None,
+    *,
+    examples: int = 0,
+    bins: Bins | None = None,
 ) -> Evaluation:
-    """Evaluation on these rows; without error bars if there is no `rng`. examples: see `evaluate`."""
+    """Evaluation on these rows; without error bars if there is no `rng`. examples, bins: see `evaluate`."""
     if not rows.size:
         return Evaluation([])
     data = training_set.data(fitted.preparation, rows)
     predicted = predictions(fitted.learned, data, fitted.data)
     if (classes := training_set.reference_of(rows)) is not None:
         predicted = predicted._replace(reference=classes.codes)
-    return evaluate(data, predicted, training_set.classes, rng, examples=examples)
+    return evaluate(data, predicted, training_set.classes, rng, examples=examples, bins=bins)
 
 
-def evaluate_training_rows(fitted: Fitted, rng: np.random.Generator | None) -> Evaluation:
+def predict_training_rows(fitted: Fitted) -> Predictions:
+    """Predictions for the rows of the fit, and the classes that its clusters are compared with."""
+    return of_training_rows(fitted.learned, fitted.data)._replace(reference=fitted.reference)
+
+
+def evaluate_training_rows(fitted: Fitted, predicted: Predictions, rng: np.random.Generator | None) -> Evaluation:
     """Evaluation on the training rows: optimistic."""
-    data = fitted.data
-    predicted = of_training_rows(fitted.learned, data)._replace(reference=fitted.reference)
-    return evaluate(data, predicted, data.labels, rng)
+    return evaluate(fitted.data, predicted, fitted.data.labels, rng)
 
 
 def calibrate(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:

@@ -14,7 +14,7 @@ from app.ml.contract.task import PredictionKind
 from app.ml.evaluation.splits import Split
 from app.ml.statistics.metric_value import MEASURES
 from app.ml.training.cluster_criteria import REFERENCES, gap, stability
-from app.ml.training.fit import evaluate_training_rows, fit_rows
+from app.ml.training.fit import evaluate_training_rows, fit_rows, predict_training_rows
 from app.ml.training.training_set import TrainingSet
 
 Q = "q"
@@ -36,7 +36,8 @@ def _of_training_rows(
     name: str, training_set: TrainingSet, rows: Labels, _splits: Sequence[Split], seed: int
 ) -> Vector:
     """(1,) the metric of one fit of all these rows on them; NaN where it has none."""
-    found = evaluate_training_rows(fit_rows(training_set, rows, seed), None).metrics
+    fitted = fit_rows(training_set, rows, seed)
+    found = evaluate_training_rows(fitted, predict_training_rows(fitted), None).metrics
     values = [one.value for one in found if one.name == name and one.value is not None]
     return np.array(values or [np.nan])
 

@@ -14,6 +14,7 @@ from app.ml.evaluation.bootstrap_estimate import corrected
 from app.ml.evaluation.duplicates import Equal
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.holdout_reuse import held_out
+from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.regression_plots import over_input
 from app.ml.evaluation.report import Conditioning, Report, ReportCurve, Reuse, Springs, UnscaledSummary
 from app.ml.evaluation.residuals import Part, residuals
@@ -53,6 +54,8 @@ class EvaluatedFit(NamedTuple):
     springs: Springs | None
     rows: int
     """Fitted on."""
+    predicted: Predictions
+    """Predictions for the training rows."""
 
 
 def report(
@@ -90,6 +93,7 @@ def report(
         prototypes=_prototypes(training_set, evaluated),
         confusion_matrix=evaluated.test.confusion_matrix,
         rejection=evaluated.test.rejection,
+        reliability=evaluated.test.reliability,
         duplicates=duplicates.duplicates(evaluated.equal, validated and validated.equal),
         reuse=_reuse(planned, data_digest) if split.test.size else None,
         residuals=[part for part in looked_at if part is not None],

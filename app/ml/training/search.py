@@ -25,7 +25,7 @@ from app.ml.evaluation.duplicates import Copies, warnings
 from app.ml.statistics.metric_value import Metric, fold_mean
 from app.ml.training.candidates import Candidate
 from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, ensemble, value, with_one_more
-from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows
+from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows, predict_training_rows
 from app.ml.training.plan import Plan
 from app.ml.training.ranking_criteria import CRITERIA, Q, higher_is_better, of_all_rows
 from app.ml.training.train_spec import TrainSpec
@@ -146,7 +146,7 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
                 validation.append(comparison.value(spec, predictions[-1], split.test))
             else:
                 validation.append(value(evaluate_rows(training_set, fitted, rows[split.test], None), metric))
-            train.append(value(evaluate_training_rows(fitted, None), metric))
+            train.append(value(evaluate_training_rows(fitted, predict_training_rows(fitted), None), metric))
     except ValiantError as error:
         return _Scores(np.zeros(0), np.zeros(0), error.detail)
     return _Scores(np.array(validation), np.array(train), predictions=_in_order(predictions, comparison))

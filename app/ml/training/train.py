@@ -8,6 +8,7 @@ import pyarrow as pa
 from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.progress import Reporter, Stages, unheard
 from app.ml.evaluation.evaluation import EXAMPLES
+from app.ml.evaluation.reliability import Bins
 from app.ml.job import Trained
 from app.ml.models import seen_rows
 from app.ml.models.conformal import ENOUGH, chosen
@@ -18,10 +19,19 @@ from app.ml.training import coefficient_stability as stability
 from app.ml.training.cluster_stability import stability_under_halving
 from app.ml.training.cross_validation import Fits, Validated, validate
 from app.ml.training.drawn_rows import DrawnRows, draw
-from app.ml.training.fit import Fitted, calibrate, calibrate_by_folds, evaluate_rows, evaluate_training_rows, fit_rows
+from app.ml.training.fit import (
+    Fitted,
+    calibrate,
+    calibrate_by_folds,
+    evaluate_rows,
+    evaluate_training_rows,
+    fit_rows,
+    predict_training_rows,
+)
 from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.plan import Plan
+from app.ml.training.plotted_rows import plotted_rows, profiles
 from app.ml.training.prepared_rows import Beside
 from app.ml.training.receipt import receipt
 from app.ml.training.reporting import EvaluatedFit, report
@@ -75,6 +85,8 @@ def train(
     result = result.model_copy(
         update={
             "stability": stability_under_halving(training_set, split.train, spec.seed),
+            "row_sample": plotted_rows(training_set, fitted, evaluated.predicted, spec.seed),
+            "cluster_profiles": profiles(training_set, evaluated.predicted, split.train),
             "intervals": intervals,
             "warnings": [*result.warnings, *interval_warnings(intervals)],
         }
@@ -97,16 +109,18 @@ def _evaluated(
     drawn: DrawnRows, fitted: Fitted, validated: Validated | None, seed: int, rng: np.random.Generator
 ) -> EvaluatedFit:
     training_set, split = drawn.training_set, drawn.split
+    predicted = predict_training_rows(fitted)
     return EvaluatedFit(
         fit=fitted.fit,
-        test=evaluate_rows(training_set, fitted, split.test, rng, examples=EXAMPLES),
-        train=evaluate_training_rows(fitted, rng),
+        test=evaluate_rows(training_set, fitted, split.test, rng, examples=EXAMPLES, bins=Bins()),
+        train=evaluate_training_rows(fitted, predicted, rng),
         validated=validated,
         equal=drawn.equal,
         preparation=fitted.preparation,
         conditioning=stability.look(training_set, fitted, seed),
         springs=None if drawn.stream else springs(training_set, fitted, training_set.numbers[split.train]),
         rows=drawn.rows,
+        predicted=predicted,
     )
 
 

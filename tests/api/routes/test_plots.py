@@ -17,17 +17,27 @@ KINDS = {
 """A training for each task: its table and its request."""
 OFFERED = {
     "forest": {
-        *("accuracy_rejection", "confidence_calibration", "confusion_heatmap", "feature_importances"),
-        *("partial_dependence", "precision_recall_curve", "roc_curve", "training_curve", "tree_diagram"),
+        *("accuracy_rejection", "calibration_curve", "confidence_calibration", "confusion_heatmap"),
+        *(
+            "feature_importances",
+            "partial_dependence",
+            "precision_recall_curve",
+            "roc_curve",
+            "training_curve",
+            "tree_diagram",
+        ),
     },
     "path": {
         *("coefficients", "normal_quantiles", "observed_predicted", "partial_dependence", "regularisation_path"),
         "residuals_predicted",
     },
-    "tree": {"cluster_sizes", "dendrogram_diagram"},
-    "cells": {"cluster_prototypes", "cluster_sizes", "map_planes", "training_curve", "u_matrix"},
-    "mixture": {"cluster_prototypes", "component_ellipses", "training_curve"},
-    "map": {"component_loadings", "explained_variance"},
+    "tree": {"cluster_cards", "cluster_sizes", "dendrogram_diagram", "projection_scatter", "silhouette"},
+    "cells": {
+        *("cluster_cards", "cluster_prototypes", "cluster_sizes", "map_planes", "projection_scatter", "silhouette"),
+        *("training_curve", "u_matrix"),
+    },
+    "mixture": {"anomaly_histogram", "cluster_prototypes", "component_ellipses", "training_curve"},
+    "map": {"component_loadings", "explained_variance", "projection_scatter"},
 }
 SVG, PNG = "image/svg+xml", "image/png"
 ROC = "/v1/models/plots-forest/versions/1/plots/roc_curve"
@@ -105,3 +115,16 @@ def test_the_closest_plot_is_suggested(client):
     detail = get(client, ROC.replace("roc_curve", "roc_kurve")).json()["detail"]
     assert "did you mean 'roc_curve'?" in detail
     assert "It has accuracy_rejection, " in detail
+
+
+def test_plots_of_rows_remain_when_the_dataset_is_deleted(client, done):
+    content = (SAMPLES / "iris.csv").read_bytes() + b"\n"
+    dataset = client.post("/v1/datasets", params={"name": "plots-gone"}, content=content).json()["id"]
+    done("train", {"model": "plots-gone", "dataset": dataset, "target": "species", "algorithm": {"name": "lda"}})
+    scatter = "/v1/models/plots-gone/versions/1/plots/projection_scatter"
+    before = client.get(scatter)
+    assert client.delete(f"/v1/datasets/{dataset}").status_code == 204
+    after = client.get(scatter)
+    assert (after.status_code, after.content) == (200, before.content)
+    points = after.json()["layer"][1]["data"]["values"]
+    assert [point["row"] for point in points] == list(range(150))

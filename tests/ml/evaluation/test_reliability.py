@@ -5,7 +5,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss
 
-from app.ml.evaluation.reliability import Bins, reliability
+from app.ml.evaluation.reliability import MOST_CLASSES, Bins, class_reliability, reliability
 from app.ml.statistics.calibration_error import Gaps, calibration_error
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
@@ -101,3 +101,16 @@ def test_intervals_hold_the_error_of_the_model(slope, rows, least):
         found = calibration_error([gaps(p, y - p, Resamples.of(rows, rng))], rows)
         held.append(found.lower <= truth <= found.upper)
     assert np.mean(held) >= least
+
+
+def test_the_most_frequent_of_many_classes_have_a_curve_each_in_their_order():
+    rng = np.random.default_rng(8)
+    p = rng.dirichlet(np.ones(14), 300)
+    y = np.append(np.tile(np.arange(1, 14), 23), [13])
+    p, counted = p[: y.size], Rows(Resamples.of(y.size, rng))
+    found = class_reliability(y, p, list("abcdefghijklmn"), counted, Bins())
+    assert [curve.label for curve in found] == list("bcdefghijn")
+    assert len(found) == MOST_CLASSES
+    shares, means = calibration_curve(y == 1, p[:, 1], n_bins=10)
+    assert [one.observed_share.value for one in found[0].bins] == pytest.approx(shares.tolist())
+    assert [one.mean_probability for one in found[0].bins] == pytest.approx(means.tolist())

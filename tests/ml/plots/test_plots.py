@@ -98,11 +98,15 @@ ALL = [
     ("flowers", "pca", None, None, {}),
     ("flowers", "som", "species", None, {"grid_height": 3, "grid_width": 4}),
     ("flowers", "gmm", None, "length,width,petal length", {}),
+    ("flowers", "lda", "species", None, {}),
+    ("two", "lda", "late", None, {}),
+    ("patients", "gaussian", None, None, {}),
     ("hostile", "decision_tree", "y", None, {}),
     ("hostile", "logistic", "<&>", None, {}),
     ("hostile", "agglomerative", None, None, {}),
     ("hostile", "kmeans", None, None, {"n_clusters": 3}),
     ("hostile", "som", "<&>", None, {"grid_height": 2, "grid_width": 3}),
+    ("hostile", "lda", "<&>", None, {}),
     ("hostile", "gmm", None, None, {"n_components": 2}),
 ]
 
