@@ -7,6 +7,7 @@ from typing import Any
 
 from app.ml.catalogue import Entry
 from app.ml.contract.algorithm import TargetKind
+from app.ml.models.cluster_description import offered_outputs
 
 EXAMPLES: Mapping[TargetKind | None, Mapping[str, Any]] = {
     TargetKind.CLASSES: {"dataset": "iris", "target": "species"},
@@ -66,7 +67,7 @@ def _lines(entry: Entry) -> Iterator[str]:
     yield f"```sh\n{commands(entry)}```\n"
     yield "## Parameters\n"
     yield from _parameters(entry)
-    if outputs := entry.algorithm.outputs:
+    if outputs := offered_outputs(entry.algorithm):
         yield "\n## Outputs\n\nValues that `include` of a prediction adds:\n"
         yield "| output | shape for n rows | meaning |\n|---|---|---|"
         yield from (

@@ -5,8 +5,9 @@ one `QUERY` record. The file's name is the query's name, its docstring the descr
 choice of the version, limits, errors and the OpenAPI document follow from that record.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
@@ -29,6 +30,8 @@ class Subject(NamedTuple):
     model: Model
     max_rows: int
     """Rows that one request may send, or one response may hold."""
+    names: Mapping[int, str] = MappingProxyType({})
+    """Names that a person has given to clusters, by their numbers."""
 
     @property
     def fields(self) -> dict[str, Any]:

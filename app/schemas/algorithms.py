@@ -5,6 +5,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.ml.catalogue import catalogue
+from app.ml.contract.task import Task
+from app.ml.models.cluster_description import offered_outputs
 from app.wire import Wire
 
 
@@ -18,10 +20,10 @@ class OutputCard(Wire):
     )
 
 
-def output_cards(algorithm: str) -> list[OutputCard]:
-    """Outputs of an algorithm of the catalogue; none of one that a later release has dropped."""
+def output_cards(algorithm: str, task: str | None = None) -> list[OutputCard]:
+    """Outputs of an algorithm of the catalogue, in one of its tasks; none of one that a later release has dropped."""
     entry = catalogue().get(algorithm)
-    outputs = entry.algorithm.outputs if entry else {}
+    outputs = offered_outputs(entry.algorithm, None if task is None else Task(task)) if entry else {}
     return [
         OutputCard(name=name, description=outputs[name].description, shape=outputs[name].shape)
         for name in sorted(outputs)

@@ -222,7 +222,7 @@ def _version(row: ModelVersionRow) -> ModelVersion:
         target=row.target,
         classes=row.classes,
         inputs=row.inputs,
-        outputs=output_cards(row.algorithm),
+        outputs=output_cards(row.algorithm, row.task),
         metrics=row.report["test"] or row.report["train"],
         dataset=row.dataset_id,
         dataset_digest=row.dataset_digest,

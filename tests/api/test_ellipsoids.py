@@ -16,7 +16,10 @@ def models(client, done):
     algorithms = {
         "cloud": {"name": "gaussian", "shrinkage": 0},
         "clouds": {"name": "gmm", "n_components": 2},
+        "plain": {"name": "pca"},
         "centred": {"name": "kmeans", "n_clusters": 2},
+        "halves": {"name": "bisecting_kmeans", "n_clusters": 4},
+        "merged": {"name": "agglomerative", "n_clusters": 4},
     }
     for model, algorithm in algorithms.items():
         done(
@@ -70,7 +73,10 @@ def test_columns_that_the_model_does_not_have_and_other_models_are_refused(clien
     assert [one["pointer"] for one in refused.json()["errors"]] == ["/columns/1", "/columns/2"]
     for body in ({"columns": []}, {"columns": NAMES}, {"probability": 1}, {"split": 2}, {"split": None}):
         assert ellipsoids_of(client, "clouds", **body).status_code == 422, body
-    other = ellipsoids_of(client, "centred")
+    for model, body in {"clouds": {"principal": True, "columns": ["a"]}, "centred": {"parents": 1}}.items():
+        assert ellipsoids_of(client, model, **body).status_code == 422
+    assert ellipsoids_of(client, "halves", parents=5).json()["errors"][0]["pointer"] == "/parents"
+    other = ellipsoids_of(client, "plain")
     assert (other.status_code, other.json()["code"]) == (409, "not_offered")
 
 
@@ -82,3 +88,44 @@ def test_a_gaussian_has_a_tail_probability(client):
     np.testing.assert_allclose(found["tail_probability"], stats.chi2(4).sf(squares), rtol=1e-9)
     report = client.get("/v1/models/ellipsoid-cloud/versions/1/report").json()
     np.testing.assert_allclose(report["unscaled"]["summary"]["mean"], IRIS.mean(axis=0))
+
+
+@pytest.mark.parametrize("model", ["centred", "halves", "merged"])
+def test_clusters_have_the_ellipses_of_their_rows(client, model):
+    body = {"columns": NAMES, "data": IRIS.tolist()}
+    labels = np.array(client.post(f"/v1/models/ellipsoid-{model}/predict", json=body).json()["predictions"])
+    for one in ellipsoids_of(client, model, columns=["b", "c", "d"]).json()["components"]:
+        rows = IRIS[labels == one["component"]][:, 1:]
+        matrix = np.array(one["matrix"])
+        np.testing.assert_allclose(one["centre"], rows.mean(axis=0))
+        np.testing.assert_allclose(matrix[:3, :3] @ matrix[:3, :3], np.cov(rows.T, bias=True), atol=1e-9)
+        sphere = np.random.default_rng(0).normal(size=(9, 3))
+        points = sphere / np.linalg.norm(sphere, axis=1, keepdims=True) @ matrix[:3, :3]
+        inverse = np.linalg.inv(np.cov(rows.T, bias=True))
+        np.testing.assert_allclose(np.einsum("ni,ij,nj->n", points, inverse, points), 1)
+
+
+@pytest.mark.parametrize("model", ["halves", "merged"])
+def test_clusters_split_from_the_ellipsoids_of_their_parents(client, model):
+    body = {"columns": NAMES, "data": IRIS.tolist()}
+    labels = np.array(client.post(f"/v1/models/ellipsoid-{model}/predict", json=body).json()["predictions"])
+    begin, end = (ellipsoids_of(client, model, parents=2, split=split).json()["components"] for split in (0, 1))
+    parents = np.array([one["parent"] for one in begin])
+    assert sorted(set(parents.tolist())) == [0, 1]
+    for one, last in zip(begin, end, strict=True):
+        rows = IRIS[parents[labels] == one["parent"]][:, :3]
+        matrix = np.array(one["matrix"])
+        np.testing.assert_allclose(one["centre"], rows.mean(axis=0))
+        np.testing.assert_allclose(matrix[:3, :3] @ matrix[:3, :3], np.cov(rows.T, bias=True), atol=1e-9)
+        np.testing.assert_allclose(last["centre"], IRIS[labels == one["component"]][:, :3].mean(axis=0))
+
+
+def test_principal_coordinates_are_those_of_all_rows(client):
+    found = ellipsoids_of(client, "merged", principal=True).json()
+    centred = (IRIS - IRIS.mean(axis=0)) / IRIS.std(axis=0)
+    values = np.linalg.eigvalsh(np.cov(centred.T, bias=True))[::-1][:3]
+    assert found["columns"] == ["principal 1", "principal 2", "principal 3"]
+    matrix = np.array(found["whole"]["matrix"])
+    np.testing.assert_allclose(matrix, np.diag([*np.sqrt(values), 1]), atol=1e-7)
+    directions = np.array([[row[name] for name in NAMES] for row in found["directions"]])
+    np.testing.assert_allclose(np.var(centred @ directions.T, axis=0), values)

@@ -171,6 +171,13 @@ def joined(params: Agglomerative, state: State, rows: Labels) -> tuple[Matrix, M
     return distances_of(state.rows[rows], POWERS[params.metric]), joining_heights(merges, rows)
 
 
+def grouped(params: Agglomerative, state: State, groups: int) -> Labels:
+    """(k,) of each cluster that of its first row, where the tree is cut into so many."""
+    _, first = np.unique(state.labels, return_index=True)
+    found: Labels = labels(state.children, len(state.labels) - groups)[first]
+    return found
+
+
 def tree(params: Agglomerative, state: State) -> RowTree:
     return RowTree(Merges(state.children, state.heights, state.sizes), state.numbers, state.items)
 
@@ -220,6 +227,7 @@ ALGORITHM = Algorithm(
     edges_alone=True,
     summary=summary,
     joined=joined,
+    grouped=grouped,
     queries={"cut": tree},
     breaks={
         Symmetry.SCALE: "A distance gives a column the weight of its unit; scale the columns alike first.",

@@ -179,6 +179,17 @@ def distance(params: BisectingKMeans, state: State, x: Matrix) -> Vector:
     return distances
 
 
+def grouped(params: BisectingKMeans, state: State, groups: int) -> Labels:
+    """(k,) of each cluster the node above it after the first splits, numbered in their order."""
+    above = np.zeros(len(state.centres), np.intp)
+    split = np.flatnonzero(state.children)
+    above[state.children[split]] = above[state.children[split] + 1] = split
+    found = np.flatnonzero(state.labels >= 0)
+    while (late := found > 2 * (groups - 1)).any():
+        found = np.where(late, above[found], found)
+    return np.unique(found, return_inverse=True)[1]
+
+
 def summary(params: BisectingKMeans, state: State) -> JSON:
     """Centres are in prepared (scaled) columns. Nodes are in the order in which splits made them: the first m splits
     leave m + 1 clusters.
@@ -215,6 +226,7 @@ ALGORITHM = Algorithm(
         "distance": Output("Euclidean distance to the centre of the cluster, in prepared (scaled) columns.", distance)
     },
     prototypes=_leaves,
+    grouped=grouped,
     summary=summary,
     breaks={
         Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first.",

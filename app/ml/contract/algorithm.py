@@ -281,6 +281,9 @@ class Algorithm(Generic[P, S]):
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
     """Distances of some training rows (m,) of a clustering that keeps a tree, and the heights at which they join,
     (m, m) each."""
+    grouped: Callable[[P, S, int], Labels] | None = None
+    """Maps (params, state, m) to the group (k,) of each cluster, from 0, where the tree of a clustering that keeps one
+    has m clusters, at most k."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)

@@ -23,6 +23,7 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
+from app.ml.models.cluster_description import offered_outputs
 from app.ml.models.header import Header
 from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
@@ -100,7 +101,8 @@ def _keep_faults(request: PredictJobRequest, header: Header, sheet: Sheet) -> It
 def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault]:
     if request.confidence is not None and not Task(header.task).of_numbers:
         yield Fault("/confidence", f"Only a regression has prediction intervals; this is a {header.task}.")
-    offered = catalogue()[header.algorithm].algorithm.outputs if header.algorithm in catalogue() else {}
+    entry = catalogue().get(header.algorithm)
+    offered = offered_outputs(entry.algorithm, Task(header.task)) if entry else {}
     for i, name in enumerate(request.include):
         if name not in offered:
             detail = no_such("The model has no output", name, offered) if offered else "The model has no outputs."
@@ -112,6 +114,7 @@ def run(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Outco
     version, sheet = loaded.version, source.sheet
     if request.confidence is not None:
         _ = loaded.model.interval  # raises NoInterval
+    _demand_outputs(request, loaded.model)
     result = PredictJobResult(
         kind="predict",
         model=version.model,
@@ -124,6 +127,17 @@ def run(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Outco
     kept = {name: _remark(columns[name]) for name in request.keep}
     name = request.result_name or f"{version.model}-predictions"
     return Outcome(result=result, table=Table(name, _batches(request, inputs, progress), kept))
+
+
+def _demand_outputs(request: PredictJobRequest, model: Model) -> None:
+    """Raises InvalidRequest for outputs that clusters without columns, or of an earlier release, do not have."""
+    faults = [
+        Fault(f"/include/{i}", no_such("The model has no output", name, model.algorithm.outputs))
+        for i, name in enumerate(request.include)
+        if name not in model.algorithm.outputs
+    ]
+    if faults:
+        raise InvalidRequest(faults=faults)
 
 
 def _remark(column: TableColumn) -> Remark:

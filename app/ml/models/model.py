@@ -17,8 +17,9 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
-from app.ml.models import calibrators, safetensors_format, state_format, stored_preparation
+from app.ml.models import calibrators, cluster_description, safetensors_format, state_format, stored_preparation
 from app.ml.models.calibrators import CALIBRATED, Calibrators
+from app.ml.models.cluster_description import ClusterDescription
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, limits_of, with_intervals, within
 from app.ml.models.header import (
     CALIBRATED_FORMAT,
@@ -113,11 +114,14 @@ class Model:
     """Least and greatest possible target of a regression; intervals end there."""
     calibrators: Calibrators = ()
     """Maps that the probabilities of a classification pass through, one after the other."""
+    clusters: ClusterDescription | None = None
+    """Description of the clusters of a clustering; None: it has none, or was trained by an earlier release."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
-        """Predictions in the target's own units, and calibrated probabilities."""
-        found = with_intervals(find(self.name).algorithm, self.params, self.calibration)
+        """Predictions in the target's own units, calibrated probabilities, and outputs by densities of clusters."""
+        own = cluster_description.described(find(self.name).algorithm, self.task, self.clusters)
+        found = with_intervals(own, self.params, self.calibration)
         return calibrators.calibrated(self.calibrators, within(turned_back(self.linearising, found), self.limits))
 
     @property
@@ -223,12 +227,13 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
     header = header_of(document, whose)
     try:
         entry = find(header.algorithm)
+        preparation = stored_preparation.unpack(document, arrays)
         return Model(
             name=header.algorithm,
             task=Task(header.task),
             params=entry.algorithm.params.model_validate(header.parameters),
             state=state_format.unpack(entry.algorithm.state, document["state"], arrays),
-            preparation=stored_preparation.unpack(document, arrays),
+            preparation=preparation,
             target=header.target,
             classes=header.classes,
             receipt=header.receipt,
@@ -236,6 +241,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             calibration=Calibration.restored(document, arrays),
             limits=limits_of(document.get("limits", [None, None])),
             calibrators=calibrators.unpacked(document, "", arrays, len(header.classes or ())),
+            clusters=cluster_description.unpacked(document, arrays, preparation.layout.width),
         )
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
@@ -266,6 +272,7 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
     if any(name.endswith(FILLS) for name in arrays):
         document["format"] = FILLED_FORMAT
     document |= calibrators.packed(model.calibrators, "", arrays)
+    document |= cluster_description.packed(model.clusters, arrays)
     if any(CALIBRATED in name for name in arrays):
         document["format"] = CALIBRATED_FORMAT
     if any(column.strict_levels for column in model.inputs):

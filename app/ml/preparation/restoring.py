@@ -46,6 +46,13 @@ def restore(preparation: Preparation, x: Matrix) -> list[RestoredRow]:
     ]
 
 
+def written(column: InputColumn, value: float) -> JSON:
+    """A mean of an input in JSON: of a date a point in time, of a boolean the share of true; None: not finite."""
+    if not np.isfinite(value):
+        return None
+    return _moment(float(value)) if column.kind == ColumnKind.DATETIME else float(value)
+
+
 def imputed(preparation: Preparation) -> dict[str, JSON]:
     """Replacement of a missing value of each input, in the units and categories of the table; None: nothing does."""
     return {column.name: _imputed(preparation, place) for place, column in enumerate(preparation.inputs)}

@@ -16,6 +16,7 @@ from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
 from app.ml.training import coefficient_stability as stability
+from app.ml.training.cluster_cards import described_clusters
 from app.ml.training.cluster_stability import stability_under_halving
 from app.ml.training.cross_validation import Fits, Validated, validate
 from app.ml.training.drawn_rows import DrawnRows, draw
@@ -144,4 +145,5 @@ def _model(
             own, crossed or calibrate_by_folds(training_set, split.train, validated and validated.predicted)
         ),
         limits=drawn.limits,
+        clusters=described_clusters(training_set, fitted, split.train),
     )

@@ -30,6 +30,29 @@ class Normals(NamedTuple):
         rows = self.factors[:, columns]
         return np.asarray(rows @ rows.transpose(0, 2, 1))
 
+    @property
+    def whole(self) -> tuple[Vector, Matrix]:
+        """Mean (d,) and covariance (d, d) of the mixture."""
+        mean = self.shares @ self.means
+        gaps = self.means - mean
+        between = (gaps.T * self.shares) @ gaps
+        if self.factors.shape[1] < self.means.shape[1]:
+            return mean, between + np.diag(self.shares @ np.square(self.factors[:, 0]))
+        weighed = self.factors * np.sqrt(self.shares)[:, None, None]
+        rows = weighed.transpose(1, 0, 2).reshape(mean.size, -1)
+        return mean, between + rows @ rows.T
+
+    def projected(self, directions: Matrix) -> "Normals":
+        """Densities of the coordinates x @ directions, with directions (d, p) of which none is 0."""
+        wide = self.factors.shape[1] < self.means.shape[1]
+        factors = directions.T * self.factors if wide else directions.T @ self.factors
+        return Normals(self.shares, self.means @ directions, factors)
+
+    def part(self, places: Labels) -> "Normals":
+        """The mixture of these alone."""
+        shares = self.shares[places]
+        return Normals(shares / (shares.sum() or 1.0), self.means[places], self.factors[places])
+
 
 class Ellipsoids(NamedTuple):
     centres: Matrix
@@ -66,6 +89,21 @@ def of_mixture(normals: Normals, columns: Labels, scale: Vector, radius: float) 
     unit = _unit(scale)
     spread = (within + (gaps.T * normals.shares) @ gaps) * (scale / unit)[:, None] * (scale / unit)
     return Ellipsoids((mean * scale)[None], radius * _roots(spread[None]) * unit)
+
+
+def of_groups(normals: Normals, groups: Labels, columns: Labels, scale: Vector, radius: float) -> Ellipsoids:
+    """For each density that of the mixture of its group (k,)."""
+    found = [of_mixture(normals.part(np.flatnonzero(groups == g)), columns, scale, radius) for g in np.unique(groups)]
+    _, places = np.unique(groups, return_inverse=True)
+    return Ellipsoids(*(np.concatenate(parts)[places] for parts in zip(*found, strict=True)))
+
+
+def principal_axes(normals: Normals, most: int) -> tuple[Vector, Matrix]:
+    """The mean (d,) of the mixture and its first principal directions (d, p), their largest number positive."""
+    mean, covariance = normals.whole
+    vectors = np.linalg.eigh(covariance)[1][:, ::-1][:, :most]
+    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+    return mean, np.where(largest < 0, -vectors, vectors)
 
 
 def radius_of(probability: float | None, columns: int) -> float:
