@@ -16,9 +16,9 @@ from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
 from app.ml.training import coefficient_stability as stability
-from app.ml.training.cluster_cards import described_clusters
 from app.ml.training.cluster_stability import stability_under_halving
 from app.ml.training.cross_validation import Fits, Validated, validate
+from app.ml.training.described_clusters import described_clusters
 from app.ml.training.drawn_rows import DrawnRows, draw
 from app.ml.training.fit import (
     Fitted,

@@ -1,11 +1,11 @@
 """Request of a training: its columns, algorithm, preparation and validation."""
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import Field
 
 from app.ml.catalogue import any_algorithm
-from app.ml.contract.algorithm import Learner, Task
+from app.ml.contract.algorithm import Algorithm, Learner, Params, Task
 from app.ml.contract.given_kinds import KindName
 from app.ml.evaluation.validation import Validation
 from app.ml.preparation.request import Preprocessing
@@ -92,3 +92,8 @@ class TrainSpec(Body):
         Validation(), description="Validation of the model; by default each of its fields has its own default."
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
+
+    def params_of(self, algorithm: Algorithm[Any, Any]) -> Params:
+        """Those of the request; with a column of errors, by which rows weigh 1/σ², as the algorithm then takes them."""
+        params: Params = algorithm.params.model_validate(self.algorithm.model_dump(exclude={"name"}))
+        return params if self.sigma is None or algorithm.with_errors is None else algorithm.with_errors(params)

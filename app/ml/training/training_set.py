@@ -113,7 +113,7 @@ class TrainingSet(NamedTuple):
         return cls(
             task=planned.task,
             algorithm=algorithm,
-            params=_params(spec, algorithm),
+            params=spec.params_of(algorithm),
             preprocessing=spec.preprocessing,
             raw=raw,
             target=target,
@@ -137,7 +137,7 @@ class TrainingSet(NamedTuple):
         if self.task.of_numbers:
             check_domain(spec.preprocessing.target, self.target.y, self.target.rows, str(spec.target))
         algorithm = find(spec.algorithm.name).algorithm
-        return self._replace(algorithm=algorithm, params=_params(spec, algorithm), preprocessing=spec.preprocessing)
+        return self._replace(algorithm=algorithm, params=spec.params_of(algorithm), preprocessing=spec.preprocessing)
 
     @property
     def rows(self) -> int:
@@ -314,9 +314,3 @@ class TrainingSet(NamedTuple):
             return self
         places = codes_of(self.classes, classes)[self.target.codes]
         return self._replace(target=Target(self.target.rows, places.astype(np.float64), classes))
-
-
-def _params(spec: TrainSpec, algorithm: Algorithm[Any, Any]) -> Params:
-    """Those of the request; with a column of errors, by which rows weigh 1/σ², as the algorithm then takes them."""
-    params: Params = algorithm.params.model_validate(spec.algorithm.model_dump(exclude={"name"}))
-    return params if spec.sigma is None or algorithm.with_errors is None else algorithm.with_errors(params)
