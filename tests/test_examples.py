@@ -202,6 +202,7 @@ def predictions(walk):
     fixed = {name: value for name, value in FLOWER.items() if name != axis["column"]}
     walk("sweep_model", "POST", "/v1/models/species/sweep", {"vary": [axis], "fixed": fixed})
     walk("describe_ellipsoids", "POST", "/v1/models/cloud/ellipsoids", {"columns": list(FLOWER)[2:]})
+    walk("describe_clusters", "POST", "/v1/models/dendrogram/clusters", {"clusters": [0], "columns": 1})
     walk("cut_dendrogram", "POST", "/v1/models/dendrogram/cut", {"n_clusters": 3})
     walk("read_spectrum", "POST", "/v1/models/graph/spectrum", {"coordinates": False})
     walk("evaluate_cut", "POST", "/v1/models/graph/cut_value", {})

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.ml.models.cluster_description import described
 from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -90,8 +91,15 @@ def plots():
 
 def _fitted(algorithm):
     """A model of it by its defaults, as far as a query asks for one."""
-    usual = SimpleNamespace(restorable=True)
-    return SimpleNamespace(algorithm=algorithm, params=algorithm.params(), task=min(algorithm.tasks), preparation=usual)
+    task = min(algorithm.tasks)
+    clusters = SimpleNamespace(normals=SimpleNamespace(normals=None)) if task.labels else None
+    return SimpleNamespace(
+        algorithm=described(algorithm, task, clusters),
+        params=algorithm.params(),
+        task=task,
+        preparation=SimpleNamespace(restorable=True),
+        clusters=clusters,
+    )
 
 
 def _cell(text):

@@ -110,8 +110,9 @@ def _preparation_faults(spec: TrainSpec, header: Header) -> Iterator[Fault]:
     except ValidationError:
         yield Fault(AT, "The preprocessing of its training no longer exists: start anew.")
         return
+    there, wanted = (one.model_dump(include={*SHARED}) for one in (before, spec.preprocessing))
     for field in SHARED:
-        if getattr(before, field) != getattr(spec.preprocessing, field):
+        if there[field] != wanted[field]:
             detail = (
                 "The training of the version to start from prepared its columns in another way: give both the same."
             )
