@@ -11,6 +11,8 @@ from pydantic import AfterValidator, PlainValidator, StringConstraints, WithJson
 
 NAME_LENGTH = 200
 """Characters of a dataset's name."""
+RESERVED = "upload"
+"""No name of a dataset: `/v1/datasets/upload` is a route of its own."""
 JOB_NAME = r"^[a-z0-9_-]{1,100}$"
 
 

@@ -18,14 +18,12 @@ from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits
 from app.ml.contract.column_names import no_column
 from app.ml.tables.column_statistics import iso
-from app.references import NAME_LENGTH, is_dataset_name
+from app.references import NAME_LENGTH, RESERVED, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.settings import Settings
 from app.store.new_ids import uuid7
 from app.store.unit_of_work import Work, WorkFactory
 
-RESERVED = "upload"
-"""Name at whose address no dataset is found: files are posted there."""
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
 """Values in one response of rows."""

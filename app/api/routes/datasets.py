@@ -13,7 +13,7 @@ from app.api.uploads.multipart import FileFormRoute
 from app.api.uploads.spool import Spool, demand_raw, receive
 from app.errors import InvalidData
 from app.ingest.upload_options import ReadOptions
-from app.references import NAME_LENGTH, as_id
+from app.references import NAME_LENGTH, RESERVED, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.wiring import Services
 
@@ -123,10 +123,10 @@ async def _keep(
 
 
 def _own_name(file: UploadFile) -> str | None:
-    """The file's name as far as it can be printed, without folders; None if it reads as a UUID."""
+    """The file's name as far as it can be printed, without folders; None if it is no name of a dataset."""
     base = (file.filename or "").replace("\\", "/").rpartition("/")[2]
     name = "".join(filter(str.isprintable, base)).strip()[:NAME_LENGTH]
-    return name if name and as_id(name) is None else None
+    return name if name != RESERVED and is_dataset_name(name) else None
 
 
 @router.get("")

@@ -138,11 +138,10 @@ def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> lis
     match data.task.record.prediction:
         case PredictionKind.LABEL:
             return [*_of_clusters(data, predicted, draws)]
-        case PredictionKind.COORDINATES if data.by_item or data.square is not None:
-            return []  # rows have no columns whose distances could be kept
+        case PredictionKind.COORDINATES if _without_distances(data):
+            return []
         case PredictionKind.COORDINATES:
-            beside = [] if data.by_item else kept(data, predicted.values, draws)
-            return [*_of_projection(data, predicted, draws), *beside]
+            return [*_of_projection(data, predicted, draws), *kept(data, predicted.values, draws)]
         case PredictionKind.LOG_DENSITY:
             free, values = predicted.free_parameters, predicted.values
             criteria = [] if free is None else information_criteria(values, free, draws)
@@ -170,6 +169,12 @@ def _of_projection(data: Data, predicted: Predictions, draws: Resamples) -> Iter
         yield from measures.projection(data.x, predicted.restored, predicted.origin, draws)
     if data.targets.shape[1]:
         yield measures.separation(predicted.values, data.codes, data.targets.shape[1], draws)
+
+
+def _without_distances(data: Data) -> bool:
+    """True if the rows have neither columns nor dissimilarities: a map of them has no distances to keep."""
+    given = data.relations
+    return data.by_item or (given is not None and given.square is not None and given.meaning != Relation.DISSIMILARITY)
 
 
 def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:

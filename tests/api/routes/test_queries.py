@@ -177,7 +177,9 @@ def test_neighbours_are_found_for_rows(ask):
 def test_a_model_without_a_query_names_those_that_it_offers(ask):
     response = ask("tree", {}, "ridge", "length")
     assert (response.status_code, response.json()["code"]) == (409, "not_offered")
-    assert response.json()["detail"] == ("ridge does not offer the query tree. It offers: intervals, linearise, sweep.")
+    assert response.json()["detail"] == (
+        "ridge does not offer the query tree. It offers: intervals, linearise, prepared_distances, sweep."
+    )
 
 
 def test_versions_that_are_not_there(client, made):
