@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.labels import Class
+from app.ml.contract.relations import Meaning as Relation
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
