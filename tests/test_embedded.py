@@ -80,7 +80,7 @@ def end(holder, *, kill):
 
 
 def ended(process):
-    """True if it runs no more, whether or not anybody has asked how it ended."""
+    """True if it runs no more, whether or not its parent has read how it ended."""
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
