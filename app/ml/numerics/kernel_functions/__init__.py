@@ -1,0 +1,1 @@
+"""Kernels of support vector machines and Gaussian processes: k(x, y) of two rows, one file each."""

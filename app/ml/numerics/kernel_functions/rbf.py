@@ -1,0 +1,50 @@
+"""The radial basis function kernel: k(x, y) = exp(−Σⱼ γⱼ (xⱼ − yⱼ)²).
+
+One γ for all columns, as a support vector machine has it, or one each: a Gaussian process learns which columns tell
+something ("automatic relevance determination"). With length scales l it is exp(−Σⱼ (xⱼ − yⱼ)²/(2 lⱼ²)), γ = 1/(2 l²).
+
+Source: Battiti & Brunato, The LION Way, section 10.1.3; Rasmussen & Williams, Gaussian Processes for Machine Learning,
+equations 4.9 and 5.9 (derivatives).
+"""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.neighbours.distances import squared_distances
+
+
+class Rbf(NamedTuple):
+    """exp(−Σⱼ γⱼ (xⱼ − yⱼ)²)."""
+
+    gamma: Vector
+    """(1,) of all columns, or (d,) of each."""
+
+    def matrix(self, left: Matrix, right: Matrix) -> Matrix:
+        """(n, m) values in (0, 1]; those of equal rows are exactly 1."""
+        root = np.sqrt(self.gamma)
+        exponents = squared_distances(left * root, right * root)
+        np.negative(exponents, out=exponents)
+        return np.exp(exponents, out=exponents)
+
+    def diagonal(self, rows: Matrix) -> Vector:
+        """Ones (n,)."""
+        return np.ones(len(rows))
+
+    def logarithms(self) -> Vector:
+        """Logarithms of γ, (1,) or (d,)."""
+        return np.log(self.gamma)
+
+    def with_logarithms(self, values: Vector) -> Self:
+        """The kernel with γ of these logarithms."""
+        return type(self)(np.exp(values))
+
+    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
+        """Derivatives by log γ: −γⱼ Σ w k (xⱼ − yⱼ)², by products instead of a matrix a column."""
+        products = weights * self.matrix(rows, rows)
+        moved = rows - rows.mean(axis=0)
+        # Σᵢₖ pᵢₖ (xᵢ − xₖ)² = 2 Σᵢ xᵢ² Σₖ pᵢₖ − 2 x·(P x), column by column
+        by_column = 2 * (products.sum(axis=1) @ moved**2 - np.einsum("ij,ij->j", moved, products @ moved))
+        derivatives: Vector = -self.gamma * (by_column if len(self.gamma) > 1 else by_column.sum())
+        return derivatives
