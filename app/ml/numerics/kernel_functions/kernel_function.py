@@ -1,4 +1,4 @@
-"""What every kernel offers, to those that need its values and to those that learn its parameters too."""
+"""Kernels: their values for all that have one, and their parameters for those that learn them."""
 
 from typing import Protocol, Self
 

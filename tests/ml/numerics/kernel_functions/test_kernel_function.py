@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from app.ml.numerics.kernel_functions.linear import Linear
-from app.ml.numerics.kernel_functions.rbf import Rbf
+from app.ml.numerics.kernel_functions.linear_kernel import Linear
+from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 
 ROWS = np.random.default_rng(5).normal(3, 2, (30, 4))
 

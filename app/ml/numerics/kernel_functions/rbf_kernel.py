@@ -1,7 +1,7 @@
 """The radial basis function kernel: k(x, y) = exp(−Σⱼ γⱼ (xⱼ − yⱼ)²).
 
-One γ for all columns, as a support vector machine has it, or one each: a Gaussian process learns which columns tell
-something ("automatic relevance determination"). With length scales l it is exp(−Σⱼ (xⱼ − yⱼ)²/(2 lⱼ²)), γ = 1/(2 l²).
+One γ for all columns, as a support vector machine has it, or one each: a Gaussian process learns which columns matter
+("automatic relevance determination"). With length scales l it is exp(−Σⱼ (xⱼ − yⱼ)²/(2 lⱼ²)), γ = 1/(2 l²).
 
 Source: Battiti & Brunato, The LION Way, section 10.1.3; Rasmussen & Williams, Gaussian Processes for Machine Learning,
 equations 4.9 and 5.9 (derivatives).
@@ -29,15 +29,15 @@ class Rbf(NamedTuple):
         return np.exp(exponents, out=exponents)
 
     def diagonal(self, rows: Matrix) -> Vector:
-        """Ones (n,)."""
+        """(n,) ones."""
         return np.ones(len(rows))
 
     def logarithms(self) -> Vector:
-        """Logarithms of γ, (1,) or (d,)."""
+        """(1,) or (d,) logarithms of γ."""
         return np.log(self.gamma)
 
     def with_logarithms(self, values: Vector) -> Self:
-        """The kernel with γ of these logarithms."""
+        """A kernel with γ of these logarithms."""
         return type(self)(np.exp(values))
 
     def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
