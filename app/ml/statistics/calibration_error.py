@@ -75,7 +75,9 @@ def calibration_error(
 
 
 def _bounds(value: float, parts: Sequence[Gaps], confidence: float) -> Bounds | None:
-    """None for draws that are all alike, which prove nothing."""
+    """None without draws, and for draws that are all alike, which prove nothing."""
+    if not parts[0].drawn.size:
+        return None
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     below = np.quantile(_mean([np.sign(one.found) * (one.drawn - one.found) for one in parts]), tails[0])
     above = np.quantile(_mean([_excess(one) for one in parts]), tails[1])

@@ -288,3 +288,22 @@ def test_a_class_that_has_next_to_no_weight_has_no_errors():
     fit = logistic.fit(params, data, Context.of(0))
     assert fit.state.factor.size == 0
     np.testing.assert_allclose(logistic.predict(params, fit.state, data.x)[:, 0], 1e-18, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["iris", "wine"])
+def test_units_as_far_apart_as_numbers_go_take_few_iterations(name):
+    x, y = table(name, scaled=True)
+    for seed in range(4):
+        powers = np.random.default_rng(seed).choice([300, -300, 0], x.shape[1])
+        fit = fitted(of(x * 2.0**powers, y))
+        assert fit.converged
+        assert fit.iterations < 100
+        assert np.isfinite(fit.state.coef).all()
+        assert np.isfinite(fit.state.factor).all()
+
+
+def test_columns_that_depend_on_each_other_have_no_errors_where_the_penalty_is_rounding():
+    x = np.repeat(np.linspace(-1, 1, 40)[:, None], 2, axis=1) * 2.0**300
+    fit = fitted(of(x, np.arange(40) % 3 == 0))
+    assert fit.converged
+    assert fit.state.factor.size == 0

@@ -85,6 +85,13 @@ def test_rows_in_one_bin_and_rows_without_error_have_a_defined_error():
     assert (perfect.metrics[0].value, perfect.metrics[0].lower) == (0.0, None)
 
 
+def test_without_draws_the_error_has_no_interval():
+    p, y = drawn(np.random.default_rng(9), 60, 0.5)
+    found = reliability(y, np.column_stack([1 - p, p]), ("no", "yes"), Rows(Resamples.none(60)), Bins())
+    assert found.metrics[0].value == measured(p, y).metrics[0].value
+    assert (found.metrics[0].lower, found.metrics[0].upper) == (None, None)
+
+
 @pytest.mark.parametrize(("slope", "rows", "least"), [(1.0, 300, 0.9), (0.5, 300, 0.9), (0.8, 700, 0.9)])
 def test_intervals_hold_the_error_of_the_model(slope, rows, least):
     """The error of these bins for all rows there are, of calibrated probabilities and of such that are too sure."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics import row_blocks
-from app.ml.numerics.linear_algebra.solve import centred
+from app.ml.numerics.linear_algebra.solve import EPS, centred
 from app.ml.numerics.linear_models.softmax import likelihood, probabilities
 
 CELLS = 2**17
@@ -149,15 +149,18 @@ class CrossEntropy:
 
         In the coordinates of the data: coefficients, then the intercept. It is the covariance of a maximum
         likelihood estimate, and of a Gaussian near the highest point of a posterior whose prior is the penalty. Of
-        scores that only count relative to each other, what they have in common has no error. Empty where the
-        probabilities are so near 0 and 1 that a direction has no curvature left.
+        scores that only count relative to each other, what they have in common has no error. Empty where a
+        direction has no curvature left but rounding: columns that depend on each other beside a penalty far smaller
+        than their variance, or probabilities so near 0 and 1.
         """
         d, s = self.x.shape[1], self.targets.shape[1]
         hessian = self.hessian(point) * weight
         scale = np.sqrt(hessian.diagonal())
         if not scale.all():
             return np.zeros((0, 0, 0))
-        triangle = scipy.linalg.cholesky(hessian / scale / scale[:, None])
+        triangle, failed = scipy.linalg.lapack.dpotrf(hessian / scale / scale[:, None])
+        if failed or triangle.diagonal().min() ** 2 <= len(scale) * EPS:
+            return np.zeros((0, 0, 0))
         root = scipy.linalg.solve_triangular(triangle, np.eye(len(scale))) / scale[:, None]
         factor = root.reshape(d + 1, s, -1)
         if s > 1:
