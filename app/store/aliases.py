@@ -39,7 +39,7 @@ class AliasRepository:
 
     def move(self, model: str, alias: str, version: int, *, request_id: str | None) -> Alias:
         """Set or move, and write it down. Call it under `lock`. Raises VersionNotFound."""
-        self._models.row(model, version)
+        self._models.demand(model, version)
         row = self.session.get(AliasRow, (model, alias))
         before = None if row is None else row.version
         # The record outlives the alias, so its length never repeats: an ETag of an earlier life matches nothing.

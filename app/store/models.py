@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, delete, literal, or_, select
+from sqlalchemy import ColumnElement, Integer, case, delete, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
+from sqlalchemy.sql.base import ExecutableOption
 
 from app.errors import ModelNotFound, VersionInUse, VersionNotFound
 from app.ml.evaluation.report import Report
@@ -72,7 +73,7 @@ class ModelRepository:
             chunk = {"model": model, "version": row.version, "seq": seq, "payload": blob[start : start + chunk_bytes]}
             self.session.execute(insert(ModelChunkRow), chunk)
         self.session.refresh(row, ["created_at"])
-        return _version(row)
+        return _version(row, row.report["test"] or row.report["train"], row.report["warnings"])
 
     def _next_number(self, model: str) -> int:
         grown = insert(ModelRow).values(name=model, last_version=1)
@@ -82,14 +83,16 @@ class ModelRepository:
         return self.session.execute(grown.returning(ModelRow.last_version)).scalar_one()
 
     def version(self, model: str, version: int) -> ModelVersion:
-        return _version(self.row(model, version))
+        """Of its report only the parts that a version shows are read: the rest is larger by far."""
+        return _version(*self._found(model, version, ModelVersionRow, *_SHOWN, options=_SLIM))
 
     def report(self, model: str, version: int) -> Report:
-        return Report.model_validate(self.row(model, version).report)
+        return Report.model_validate(self._found(model, version, ModelVersionRow.report)[0])
 
     def golden(self, model: str, version: int) -> dict[str, Any]:
         """A few rows as a client would send them, and the predictions for them when the model was fitted."""
-        return self.row(model, version).golden
+        found: dict[str, Any] = self._found(model, version, ModelVersionRow.golden)[0]
+        return found
 
     def chunk(self, model: str, version: int, seq: int) -> bytes:
         """The `seq`-th chunk of the stored bytes. Raises VersionNotFound when it is gone."""
@@ -105,15 +108,14 @@ class ModelRepository:
     def delete_version(self, model: str, version: int) -> None:
         """Raises VersionInUse while an alias points at it, or a version has it as its projection or its start."""
         self.lock(model)
-        row = self.row(model, version)
+        self.demand(model, version)
         aliases = self.session.scalars(
             select(AliasRow.alias).where(AliasRow.model == model, AliasRow.version == version).order_by(AliasRow.alias)
         ).all()
         if aliases:
             raise VersionInUse(f"Aliases that point at it: {', '.join(aliases)}.")
         self._demand_unused({"model": model, "version": version})
-        self.session.delete(row)
-        self.session.flush()
+        self.session.execute(delete(ModelVersionRow).where(*_at(model, version)))
 
     def _demand_unused(self, named: Mapping[str, str | int], *further: ColumnElement[bool]) -> None:
         """named: what receipts name it by. further: which versions may not use it; all of them if there is none."""
@@ -126,11 +128,16 @@ class ModelRepository:
             names = ", ".join(f"{name}/{version}" for name, version in found)
             raise VersionInUse(f"Versions that have it as their projection or their start: {names}.")
 
-    def row(self, model: str, version: int) -> ModelVersionRow:
-        row = self.session.get(ModelVersionRow, (model, version))
-        if row is None:
+    def demand(self, model: str, version: int) -> None:
+        """Raises ModelNotFound or VersionNotFound unless it exists."""
+        self._found(model, version, literal(1, Integer))
+
+    def _found(self, model: str, version: int, *wanted: Any, options: Sequence[ExecutableOption] = ()) -> Sequence[Any]:
+        """These columns of the version."""
+        found = self.session.execute(select(*wanted).where(*_at(model, version)).options(*options)).one_or_none()
+        if found is None:
             raise self.absent(model, VersionNotFound())
-        return row
+        return found
 
     # models
 
@@ -211,7 +218,22 @@ _EXISTS = (
 """No EXISTS, of which the planner makes a join that may read all versions of all models."""
 
 
-def _version(row: ModelVersionRow) -> ModelVersion:
+_SLIM = defer(ModelVersionRow.report, raiseload=True), defer(ModelVersionRow.golden, raiseload=True)
+_SHOWN = (
+    case(
+        (func.jsonb_array_length(ModelVersionRow.report["test"]) > 0, ModelVersionRow.report["test"]),
+        else_=ModelVersionRow.report["train"],
+    ),
+    ModelVersionRow.report["warnings"],
+)
+"""What a version shows of its report: its metrics, of test rows if there are any, and its warnings."""
+
+
+def _at(model: str, version: int) -> tuple[ColumnElement[bool], ...]:
+    return ModelVersionRow.model == model, ModelVersionRow.version == version
+
+
+def _version(row: ModelVersionRow, metrics: list[Any], warnings: list[str]) -> ModelVersion:
     return ModelVersion(
         model=row.model,
         version=row.version,
@@ -223,14 +245,14 @@ def _version(row: ModelVersionRow) -> ModelVersion:
         classes=row.classes,
         inputs=row.inputs,
         outputs=output_cards(row.algorithm, row.task),
-        metrics=row.report["test"] or row.report["train"],
+        metrics=metrics,
         dataset=row.dataset_id,
         dataset_digest=row.dataset_digest,
         job=row.job_id,
         receipt=row.receipt,
         digest=row.digest,
         size_bytes=row.size_bytes,
-        warnings=row.report["warnings"],
+        warnings=warnings,
     )
 
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import AliasNotFound, InvalidRequest, ModelNotFound, VersionInUse, VersionNotFound
@@ -58,6 +59,19 @@ def test_a_version_is_what_its_bytes_say(work, publish, trained, name):
     assert added.dataset_digest == added.receipt["data_digest"]
     assert added.digest == f"sha256:{hashlib.sha256(made.blob).hexdigest()}"
     assert added.size_bytes == len(made.blob)
+
+
+def test_a_version_is_described_without_its_whole_report(work, publish, name):
+    publish(work, name)
+    read = []
+    with work() as w:
+        event.listen(w.session.connection(), "before_cursor_execute", lambda *call: read.append(call[2]))
+        found = w.models.version(name, 1)
+        report = w.models.report(name, 1)
+    assert (found.metrics, found.warnings) == (report.test, report.warnings)
+    columns = read[0].partition("FROM")[0].split()
+    assert "model_versions.digest," in columns
+    assert not {"model_versions.report,", "model_versions.golden,"} & {*columns}
 
 
 @pytest.mark.parametrize("size", [1e16, 1e300, 1e-300])

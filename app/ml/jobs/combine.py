@@ -131,8 +131,6 @@ def _faults(request: CombineRequest, versions: Sequence[Version]) -> Iterator[Fa
     for place, (one, version) in enumerate(zip(request.members, versions, strict=True)):
         at, header = f"/members/{place}", version.header
         yield from one.choice_faults(at)
-        if "projection" in header.receipt:
-            yield Fault(f"{at}/model", "It stands behind a projection that was fitted before: it cannot be combined.")
         if not Task(header.task).supervised:
             yield Fault(f"{at}/model", f"It does {header.task}: only what predicts a target can be combined.")
         elif (header.task, header.target) != (first.header.task, first.header.target):

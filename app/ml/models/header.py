@@ -21,7 +21,17 @@ CALIBRATED_FORMAT = 10
 """That of classifiers with calibrators, likewise."""
 ITEM_FORMAT = 11
 """That of models of items, whose inputs have no other levels, likewise."""
-FORMATS = FORMAT, ENCODED_FORMAT, PROJECTED_FORMAT, FILLED_FORMAT, CALIBRATED_FORMAT, ITEM_FORMAT
+PROJECTED_MEMBER_FORMAT = 12
+"""That of committees with a member behind a projection, likewise."""
+FORMATS = (
+    FORMAT,
+    ENCODED_FORMAT,
+    PROJECTED_FORMAT,
+    FILLED_FORMAT,
+    CALIBRATED_FORMAT,
+    ITEM_FORMAT,
+    PROJECTED_MEMBER_FORMAT,
+)
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""
 

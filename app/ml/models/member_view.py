@@ -27,6 +27,8 @@ FILLS = ".fills"
 """In the names of arrays that stand for missing values of named columns: such models have a format of their own."""
 ENCODED = ".encoded."
 """In the names of arrays that stand for categories: models with any have a format of their own."""
+BEHIND = ".view.behind"
+"""In the names of arrays of a member behind a projection: committees with any have a format of their own."""
 _FUNCTIONS: TypeAdapter[tuple[Function, ...]] = TypeAdapter(tuple[Function, ...])
 LINEARISING: TypeAdapter[Linearising] = TypeAdapter(Linearising)
 

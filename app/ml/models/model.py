@@ -28,9 +28,10 @@ from app.ml.models.header import (
     FORMAT,
     ITEM_FORMAT,
     PROJECTED_FORMAT,
+    PROJECTED_MEMBER_FORMAT,
     header_of,
 )
-from app.ml.models.member_view import ENCODED, FILLS, LINEARISING
+from app.ml.models.member_view import BEHIND, ENCODED, FILLS, LINEARISING
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.projected import Projected
@@ -277,4 +278,6 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = CALIBRATED_FORMAT
     if any(column.strict_levels for column in model.inputs):
         document["format"] = ITEM_FORMAT
+    if any(BEHIND in name for name in arrays):
+        document["format"] = PROJECTED_MEMBER_FORMAT
     return document | model.calibration.packed(arrays), arrays

@@ -9,6 +9,7 @@ learner               {"learner": {"name": "ridge", …}, "state": {…}}, and i
 """
 
 import math
+from dataclasses import replace
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -19,7 +20,10 @@ from app.errors import AlgorithmNotFound
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, FittedLearner
 from app.ml.models.calibrators import calibrated
-from app.ml.models.member_view import View
+from app.ml.models.member_view import View, described, inputs_of, restored
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.projected import Projected
+from app.ml.preparation.state import PreparationState
 from app.ml.preparation.target_transform import turned_back
 
 S = TypeVar("S")
@@ -32,13 +36,35 @@ def pack(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
         return _packed_array(value, path, arrays)
     if isinstance(value, FittedLearner):
         result = {"learner": value.params.model_dump(mode="json"), "state": pack(value.state, path, arrays)}
-        return result if value.view is None else result | {"view": value.view.packed(f"{path}.view", arrays)}
+        return result if value.view is None else result | {"view": _packed_view(value.view, f"{path}.view", arrays)}
     if hasattr(value, "_fields"):
         parts = zip(value._fields, value, strict=True)
         return {"fields": {name: pack(part, f"{path}.{name}", arrays) for name, part in parts}}
     if isinstance(value, tuple | list):
         return [pack(part, f"{path}.{place}", arrays) for place, part in enumerate(value)]
     return _packed_scalar(value.item() if isinstance(value, np.generic) else value, path)
+
+
+def packed_projection(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:
+    """The projection in front of a preparation, and what is behind it; empty where there is none.
+
+    Its arrays go into `arrays` under names that begin with this path.
+    """
+    if not isinstance(preparation, Projected):
+        return {}
+    behind = described(preparation.behind, f"{path}behind", arrays)
+    behind["preparation"] = pack(preparation.behind.learned, f"{path}behind", arrays)
+    return {"projection": {"fitted": pack(preparation.projection, f"{path}projection", arrays), "behind": behind}}
+
+
+def unpacked_projection(front: Preparation, document: JSON, arrays: dict[str, NDArray[Any]]) -> Preparation:
+    """The preparation, whose part in front is this one. Raises as `unpack`."""
+    if "projection" not in document:
+        return front
+    behind = document["projection"]["behind"]
+    learned = unpack(PreparationState, behind["preparation"], arrays)
+    projection = unpack(FittedLearner, document["projection"]["fitted"], arrays)
+    return Projected.chained(front, projection, restored(behind, inputs_of(behind), learned, arrays))
 
 
 def beside(value: Any) -> int:
@@ -48,6 +74,10 @@ def beside(value: Any) -> int:
     if not isinstance(value, tuple | list):
         return 0
     return int(getattr(value, "beside", 0)) + sum(map(beside, value))
+
+
+def _packed_view(view: Any, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
+    return view.packed(path, arrays) | packed_projection(view.preparation, f"{path}.", arrays)
 
 
 def _packed_array(array: NDArray[Any], path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
@@ -101,6 +131,7 @@ def _learned(packed: JSON, arrays: dict[str, NDArray[Any]]) -> FittedLearner:
     if "view" not in packed:
         return FittedLearner(entry.algorithm, params, state)
     view = View.unpacked(packed["view"], arrays)
+    view = replace(view, preparation=unpacked_projection(view.preparation, packed["view"], arrays))
     algorithm = calibrated(view.calibrators, turned_back(view.linearising, entry.algorithm))
     return FittedLearner(algorithm, params, state, view)
 
