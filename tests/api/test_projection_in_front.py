@@ -88,9 +88,37 @@ def test_where_it_cannot_stand_it_is_refused(client, request_of, done):
     refused = client.post("/v1/jobs/train", json=wrong)
     assert refused.status_code == 422
     assert {error["pointer"] for error in refused.json()["errors"]} == {AT}
-    members = [{"model": "front-other"}]
-    combined = client.post("/v1/jobs/combine", json={"model": "c", "members": members, "dataset": body["dataset"]})
-    assert combined.status_code == 422
-    assert "stands behind a projection" in combined.text
     rows = {"predictions": [0]}
     assert client.post("/v1/models/front-other/decode", json=rows).json()["code"] == "not_offered"
+
+
+def test_members_behind_projections_make_a_committee(client, request_of, done):
+    """Its probabilities are the means of theirs, one of them behind two components, one behind three, one behind none."""
+    body, names = request_of
+    wide = {"model": "front-wide", "features": names, "algorithm": {"name": "pca", "n_components": 3}}
+    done("train", {"dataset": body["dataset"], **wide})
+    done("train", body | {"model": "front-two"})
+    done("train", body | {"model": "front-three", "preprocessing": {"projection": {"model": "front-wide"}}})
+    plain = {"model": "front-none", "preprocessing": {}, "algorithm": {"name": "knn"}}
+    done("train", body | plain)
+    members = ("front-two", "front-three", "front-none")
+    wanted = {"model": "front-team", "dataset": body["dataset"], "members": [{"model": name} for name in members]}
+    done("combine", wanted)
+    rows = {"columns": names, "data": [[5.1, 3.5, 1.4, 0.2], [6.0, 2.9, 4.5, 1.5], [6.1, None, 5.1, 2.0]]}
+
+    def probabilities(model):
+        found = client.post(f"/v1/models/{model}/predict", json=rows).json()
+        return np.array(found["probabilities"])
+
+    np.testing.assert_allclose(probabilities("front-team"), np.mean([*map(probabilities, members)], axis=0), rtol=1e-12)
+    url = "/v1/models/front-team"
+    assert client.get(f"{url}/versions/1/report").json()["rows_test"] == 30
+    assert client.put(f"{url}/aliases/champion", json={"version": 1}).status_code == 201
+    for query, more in (("explain", rows), ("linearise", {"row": dict(zip(names, rows["data"][0], strict=True))})):
+        assert client.post(f"{url}/{query}", json=more).status_code == 200
+    done("combine", wanted | {"model": "front-teams", "members": [{"model": "front-team"}, {"model": "front-three"}]})
+    expected = (probabilities("front-team") + probabilities("front-three")) / 2
+    np.testing.assert_allclose(probabilities("front-teams"), expected, rtol=1e-12)
+    for model in members:
+        assert client.delete(f"/v1/models/{model}").status_code == 204
+    np.testing.assert_allclose(probabilities("front-teams"), expected, rtol=1e-12)
