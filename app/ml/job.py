@@ -96,6 +96,8 @@ class JobContext(NamedTuple):
     models: tuple[Version, ...] = ()
     memory_bytes: float = math.inf
     """Limits of the process of a job."""
+    at_hand: Callable[[int], pa.Table | None] = lambda _: None
+    """All rows of the dataset at this place, if it is small enough to be read before a job exists."""
 
 
 class Checked(NamedTuple):

@@ -27,6 +27,8 @@ from app.store.unit_of_work import Work, WorkFactory
 UNNAMED = "dataset"
 MOST_CELLS = 1_000_000
 """Values in one response of rows."""
+SMALL_CELLS = 250_000
+"""Values of a dataset that is read before a job exists: of a square table 500 rows, of pairs 80,000."""
 MOST_BYTES = 16 << 20
 """After so many a response of rows ends with the chunk."""
 
@@ -157,6 +159,15 @@ class Datasets:
 def _table(payload: bytes) -> pa.Table:
     with pa.ipc.open_stream(payload) as stream:
         return stream.read_all()
+
+
+def at_hand(w: Work, dataset: Dataset) -> pa.Table | None:
+    """All rows of a dataset of at most `SMALL_CELLS` values in one chunk; None: of a larger one."""
+    if dataset.rows * len(dataset.columns) > SMALL_CELLS:
+        return None
+    chunk = w.datasets.chunk_with_row(dataset.id, 0)
+    table = None if chunk is None else _table(chunk.payload)
+    return table if table is not None and table.num_rows == dataset.rows else None
 
 
 def clean_name(name: str | None) -> str:

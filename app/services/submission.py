@@ -19,6 +19,7 @@ from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import Dataset, FileReading
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
+from app.services.datasets import at_hand
 from app.services.partial_check import further_faults
 from app.settings import Settings
 from app.store.job_records import NewJob, Pinned
@@ -116,12 +117,13 @@ class Submission:
         datasets = tuple(map(w.datasets.identify, needs.datasets))
         for dataset_id in datasets:
             w.jobs.hold_dataset(dataset_id)
-        sheets = tuple(sheet(w.datasets.get(dataset_id)) for dataset_id in datasets)
+        described = [w.datasets.get(dataset_id) for dataset_id in datasets]
         pointers = [w.aliases.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
         faults = [*self._limit_faults(request), *_name_faults(request)]
         try:
-            checked = kind.check(request, JobContext(sheets, versions, self._settings.job_memory_bytes))
+            known = JobContext(tuple(map(sheet, described)), versions, self._settings.job_memory_bytes)
+            checked = kind.check(request, known._replace(at_hand=lambda place: at_hand(w, described[place])))
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
         if faults:

@@ -202,8 +202,8 @@ def test_edges_that_do_not_connect_their_items_fail_by_name(client, ended):
     error = ended("train", request("lonely", lonely["id"]))["error"]
     assert error["code"] == "invalid_data"
     one = client.post("/v1/datasets", content=csv_of(["from", "to", "km"], [["a", "a", 0], ["a", "a", 0]])).json()
-    error = ended("train", request("lonely", one["id"]))["error"]
-    assert [fault["pointer"] for fault in error["errors"]] == ["/relations/dataset"]
+    refused = client.post("/v1/jobs/train", json=request("lonely", one["id"])).json()
+    assert [fault["pointer"] for fault in refused["errors"]] == ["/relations/dataset"]
 
 
 def test_no_query_of_a_model_of_items_is_a_server_error(client, trained):

@@ -90,7 +90,7 @@ def test_classes_and_pairs_are_not_mixed(client, wines, pairs):
     assert (error["pointer"], error["code"]) == ("/algorithm/method", "not_taken")
 
 
-def test_clusters_learn_metrics_and_list_the_pairs_they_violate(client, done, ended, wines, pairs):
+def test_clusters_learn_metrics_and_list_the_pairs_they_violate(client, done, wines, pairs):
     algorithm = {"name": "mpck_means", "n_clusters": 3, "n_init": 2}
     body = {"model": "metric-clusters", "dataset": wines, "features": COLUMNS, "item": "bottle", "relations": pairs}
     done("train", body | {"algorithm": algorithm})
@@ -104,5 +104,6 @@ def test_clusters_learn_metrics_and_list_the_pairs_they_violate(client, done, en
     assert found["predictions"][0] in range(3)
     table = csv_of(["one", "other", "kind"], [["w0", "w1", "must"], ["w1", "w2", "must"], ["w0", "w2", "cannot"]])
     odd = pairs | {"dataset": client.post("/v1/datasets", content=table).json()["id"]}
-    error = ended("train", body | {"algorithm": algorithm, "model": "metric-odd", "relations": odd})["error"]
-    assert [fault["pointer"] for fault in error["errors"]] == ["/relations/rows/2/kind"]
+    refused = client.post("/v1/jobs/train", json=body | {"algorithm": algorithm, "relations": odd})
+    assert refused.status_code == 422
+    assert [fault["pointer"] for fault in refused.json()["errors"]] == ["/relations/rows/2/kind"]

@@ -66,7 +66,7 @@ def test_a_square_with_gaps_is_mapped_and_rows_with_gaps_are_placed(client, done
     np.testing.assert_allclose(cdist(found, places), cdist([[1.0, 0.5]] * 2, ROWS), atol=1e-6)
 
 
-def test_classical_scaling_needs_every_pair(client, done, ended, squared):
+def test_classical_scaling_needs_every_pair(client, done, squared):
     done("train", request("classical-square", squared(SQUARE), "mds"))
     report = client.get("/v1/models/classical-square/versions/1/report").json()
     assert report["summary"]["negative_eigenvalues"] == 0
@@ -76,9 +76,9 @@ def test_classical_scaling_needs_every_pair(client, done, ended, squared):
     places = np.array([one["coordinates"] for one in report["summary"]["coordinates"]])
     found = predicted(client, "classical-square", [new])
     np.testing.assert_allclose(cdist(found, places), cdist([[2.0, -1]], ROWS), atol=1e-9)
-    error = ended("train", request("classical-gaps", squared(with_gaps()), "mds"))["error"]
-    assert error["code"] == "invalid_data"
-    assert error["errors"][0]["pointer"].startswith("/rows/0/")
+    refused = client.post("/v1/jobs/train", json=request("classical-gaps", squared(with_gaps()), "mds"))
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"].startswith("/dataset/rows/0/")
     missing = client.post("/v1/models/classical-square/predict", json={"rows": [new | {NAMES[3]: None}]})
     assert missing.status_code in {200, 422}
 

@@ -93,7 +93,7 @@ def test_where_it_cannot_stand_it_is_refused(client, request_of, done):
 
 
 def test_members_behind_projections_make_a_committee(client, request_of, done):
-    """Its probabilities are the means of theirs, one of them behind two components, one behind three, one behind none."""
+    """Its probabilities are the means of theirs: of one behind two components, one behind three, one behind none."""
     body, names = request_of
     wide = {"model": "front-wide", "features": names, "algorithm": {"name": "pca", "n_components": 3}}
     done("train", {"dataset": body["dataset"], **wide})

@@ -83,10 +83,22 @@ def test_rows_of_a_square_are_evaluated_only_where_they_are_held_out(client, don
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/model"]
 
 
-def test_a_square_that_is_none_fails_with_its_cells(ended, upload):
+def test_a_square_that_is_none_is_refused_with_its_cells_before_the_job(client, upload):
     odd = SQUARE.copy()
     odd[2, 4] += 1
     dataset = upload(["city", *NAMES], [[name, *row] for name, row in zip(NAMES, odd.tolist(), strict=True)])
+    for address in ("train", "train:validate"):
+        refused = client.post(f"/v1/jobs/{address}", json=agglomerative("odd", dataset, relations=DISSIMILARITIES))
+        assert refused.status_code == 422
+        cells = ["/dataset/rows/2/city 4", "/dataset/rows/4/city 2"]
+        assert [fault["pointer"] for fault in refused.json()["errors"]] == cells
+
+
+def test_a_square_that_is_too_large_to_be_read_at_once_fails_in_the_job(ended, upload):
+    rows = np.random.default_rng(1).normal(size=(501, 2))
+    odd, names = cdist(rows, rows), [f"city {i}" for i in range(501)]
+    odd[2, 4] += 1
+    dataset = upload(["city", *names], [[name, *row] for name, row in zip(names, odd.tolist(), strict=True)])
     error = ended("train", agglomerative("odd", dataset, relations=DISSIMILARITIES))["error"]
     assert error["code"] == "invalid_data"
     assert [fault["pointer"] for fault in error["errors"]] == ["/rows/2/city 4", "/rows/4/city 2"]
@@ -126,7 +138,7 @@ def test_relations_that_do_not_fit_are_refused_by_name(client, square, more, fau
     assert sorted((error["pointer"], error["code"]) for error in response.json()["errors"]) == faults
 
 
-def test_pairs_of_another_dataset_keep_rows_together_and_apart(client, done, ended, cities, upload):
+def test_pairs_of_another_dataset_keep_rows_together_and_apart(client, done, cities, upload):
     truth = np.arange(24) // 8
     rows = [
         [NAMES[i], NAMES[j], "must" if truth[i] == truth[j] else "cannot"]
@@ -142,8 +154,13 @@ def test_pairs_of_another_dataset_keep_rows_together_and_apart(client, done, end
     assert (summary["must_link_violated"], summary["cannot_link_violated"]) == (0, 0)
     assert sorted(summary["sizes"]) == [8, 8, 8]
     odd = upload(["one", "other", "kind"], [*rows, [NAMES[0], NAMES[5], "cannot"]])
-    error = ended("train", request | {"relations": named | {"dataset": odd}})["error"]
-    assert [fault["pointer"] for fault in error["errors"]] == ["/relations/rows/26/kind"]
+    for name in ("pck_means", "mpck_means"):
+        learned = request | {"relations": named | {"dataset": odd}, "algorithm": {"name": name, "n_clusters": 3}}
+        refused = client.post("/v1/jobs/train", json=learned)
+        assert refused.status_code == 422
+        (fault,) = refused.json()["errors"]
+        assert fault["pointer"] == "/relations/rows/26/kind"
+        assert "must be together" in fault["detail"]
     without = {key: value for key, value in request.items() if key != "item"}
     refused = client.post("/v1/jobs/train:validate", json=without | {"relations": named | {"dataset": pairs}})
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/item"]

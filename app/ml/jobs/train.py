@@ -1,7 +1,7 @@
 """Train one algorithm on one dataset; the result is a new version of the model."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pydantic import Field
@@ -15,11 +15,15 @@ from app.ml.training.dry_run import TrainEstimate, estimate
 from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
+from app.ml.training.related_rows import check_relations
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.start import AT, Start, start_faults
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.references import DatasetReference
+
+Versions: TypeAlias = tuple[Projection | None, Start | None]
+"""Those that a request names."""
 
 
 class TrainRequest(TrainSpec, Request):
@@ -69,37 +73,59 @@ def _checked(request: TrainRequest, known: JobContext) -> tuple[int, Plan]:
         (sheet,) = known.datasets
         related = RelatedTable(sheet.digest, sheet.columns)
         planned = _started(request, versions[1], lambda: plan_edges(request, related, sheet.rows, known.memory_bytes))
-        return planned.rows, planned
-    sheet, *others = known.datasets
-    found = [RelatedTable(one.digest, one.columns) for one in others]
-    return sheet.rows, _planned(request, sheet, found, known.memory_bytes, versions)
+        rows = planned.rows
+    else:
+        sheet, *others = known.datasets
+        found = [RelatedTable(one.digest, one.columns) for one in others]
+        planned, rows = _planned(request, sheet, found, known.memory_bytes, versions), sheet.rows
+    if request.relations is not None:
+        _check_small(request, known, versions)
+    return rows, planned
+
+
+def _check_small(request: TrainRequest, known: JobContext, versions: Versions) -> None:
+    """Reads the relations, if the datasets are small. Raises InvalidRequest, naming cells, as the job would."""
+    sources = []
+    for place, sheet in enumerate(known.datasets):
+        table = known.at_hand(place)
+        if table is None:
+            return
+        sources.append(Source(sheet, iter([table])))
+    planned, read = _rows(request, sources, known.memory_bytes, versions)
+    check_relations(planned, read())
+
+
+def _rows(
+    request: TrainRequest, sources: Sequence[Source], memory_bytes: float, versions: Versions
+) -> tuple[Plan, Callable[[], pa.Table]]:
+    """The plan, and what reads the rows; only once."""
+    source, *others = sources
+    if request.dataset is None:
+        related = RelatedTable(source.sheet.digest, source.sheet.columns)
+        planned, table = read_edge_rows(request, related, source.read(), memory_bytes)
+        return planned, lambda: table
+    source = source.used_as(request.kinds)
+    found = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
+    planned = _planned(request, source.sheet, found, memory_bytes, versions)
+    return planned, source.read_beside if planned.batch_rows else source.read
 
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
-    source, *others = inputs.datasets
-    if request.dataset is None:
-        related = RelatedTable(source.sheet.digest, source.sheet.columns)
-        planned, table = read_edge_rows(request, related, source.read(), inputs.memory_bytes)
-        return Outcome(_trained(planned, lambda: table, source, inputs, progress))
-    source = source.used_as(request.kinds)
     versions = _versions(request, [(*loaded.version, loaded.model) for loaded in inputs.models])
-    others_read = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
-    planned = _planned(request, source.sheet, others_read, inputs.memory_bytes, versions)
-    read = source.read_beside if planned.batch_rows else source.read
-    return Outcome(_trained(planned, read, source, inputs, progress))
+    planned, read = _rows(request, inputs.datasets, inputs.memory_bytes, versions)
+    return Outcome(_trained(planned, read, inputs, progress))
 
 
-def _versions(request: TrainRequest, found: Sequence[tuple[Any, ...]]) -> tuple[Projection | None, Start | None]:
+def _versions(request: TrainRequest, found: Sequence[tuple[Any, ...]]) -> Versions:
     """The versions that the request names, each with its fields. found: in the order of `needs`."""
     rest = iter(found)
     projection = None if request.preprocessing.projection is None else Projection(*next(rest))
     return projection, None if request.initialise_from is None else Start(*next(rest))
 
 
-def _trained(
-    planned: Plan, read: Callable[[], pa.Table], source: Source, inputs: Inputs, progress: Reporter
-) -> Trained:
+def _trained(planned: Plan, read: Callable[[], pa.Table], inputs: Inputs, progress: Reporter) -> Trained:
     """read: the rows, to which nothing else keeps a reference."""
+    source = inputs.datasets[0]
     return train(
         planned,
         read(),
@@ -116,7 +142,7 @@ def _planned(
     sheet: Sheet,
     related: Sequence[RelatedTable],
     memory_bytes: float,
-    versions: tuple[Projection | None, Start | None],
+    versions: Versions,
 ) -> Plan:
     """related: the dataset that the relations name, if they name one."""
     named = next(iter(related), None)

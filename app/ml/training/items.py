@@ -37,5 +37,6 @@ def read_items(table: pa.Table, name: str) -> NDArray[np.str_]:
     again = np.flatnonzero(items[order[1:]] == items[order[:-1]])
     if again.size:
         one, other = order[again[0]], order[again[0] + 1]
-        raise InvalidData(f"Rows {one} and {other} have the same value in {name!r}, by which rows are named.")
+        detail = f"Rows {one} and {other} have the same value in {name!r}, by which rows are named."
+        raise InvalidData(faults=[Fault(AT, detail)])
     return items

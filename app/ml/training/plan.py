@@ -10,7 +10,8 @@ from typing import NamedTuple
 from app.errors import Fault, InvalidRequest
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Form, Inputs, Size, Task
-from app.ml.contract.columns import TableColumn
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.preparation.arrow_columns import RawColumn
 from app.ml.preparation.function_checks import function_faults, functions, named_kinds
 from app.ml.tables.casting import kind_faults, kind_warnings, recast_columns
 from app.ml.training.class_weights import class_weight_faults
@@ -72,6 +73,12 @@ class Plan(NamedTuple):
     def target(self) -> str | None:
         """Column that is learned from."""
         return self.spec.target if self.reference is None else None
+
+    @property
+    def inputs(self) -> list[RawColumn]:
+        """Columns of the table that are learned from, as they are read."""
+        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in self.columns}
+        return [known[name] for name in self.features]
 
 
 def plan(

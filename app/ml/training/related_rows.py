@@ -3,16 +3,37 @@
 from collections.abc import Collection
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from app.errors import Fault, InvalidData, InvalidRequest
+from app.ml.catalogue import find
 from app.ml.contract.algorithm import Accepts, Meaning
 from app.ml.contract.relations import Relations
 from app.ml.preparation.arrow_columns import Raw
 from app.ml.training.edge_table import read_edges
+from app.ml.training.items import read_items
 from app.ml.training.pair_table import read_pairs
+from app.ml.training.plan import Plan
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.square_table import check_square
 from app.ml.training.train_spec import TrainSpec
+
+
+def check_relations(planned: Plan, table: pa.Table) -> None:
+    """Raises InvalidRequest, naming cells, for relations of the rows of this table that cannot be learned from."""
+    spec = planned.spec
+    try:
+        items = None if spec.item is None else read_items(table, spec.item)
+        raw, accepts = Raw.read(table, planned.inputs), find(spec.algorithm.name).algorithm.accepts
+        read_relations(spec, raw, items, planned.related, accepts=accepts)
+    except InvalidData as error:
+        raise InvalidRequest(error.detail, faults=[*map(_of_request, error.faults)]) from None
+
+
+def _of_request(fault: Fault) -> Fault:
+    """Cells of the table are in what the request names as its dataset."""
+    return fault._replace(pointer=f"/dataset{fault.pointer}") if fault.pointer.startswith("/rows/") else fault
 
 
 def read_relations(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
@@ -72,6 +73,25 @@ def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, *, 
             names,
             "The value differs from that of the same pair the other way round",
         )
+    if meaning == Meaning.KERNEL:
+        _demand_inner_products(values)
+
+
+def _demand_inner_products(values: NDArray[np.float64]) -> None:
+    """Raises InvalidData, with the smallest eigenvalue, for a symmetric kernel that is not positive semidefinite.
+
+    Eigenvalues below 0 by no more than rounding of the largest pass: the kernel has a Cholesky factor when that is
+    added to its diagonal.
+    """
+    largest = float(np.abs(values).max(initial=0.0))
+    if np.isnan(largest) or largest == 0:
+        return
+    scaled = values / largest
+    scaled[np.diag_indices_from(scaled)] += TOLERANCE * np.linalg.norm(scaled)
+    if scipy.linalg.lapack.dpotrf(scaled.T, lower=True, overwrite_a=True, clean=False)[1]:
+        smallest = largest * scipy.linalg.eigvalsh(values / largest, subset_by_index=[0, 0])[0]
+        detail = f"The kernel is not positive semidefinite: its smallest eigenvalue is {smallest:.6g}."
+        raise InvalidData(faults=[Fault("/relations/meaning", detail, "not_positive_semidefinite")])
 
 
 def _refuse(cells: NDArray[np.intp], names: tuple[str, ...], detail: str) -> None:

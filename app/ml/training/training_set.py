@@ -26,7 +26,6 @@ from app.ml.contract.algorithm import (
     Vector,
     in_turn,
 )
-from app.ml.contract.columns import ColumnKind
 from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.labels import Class, codes_of
 from app.ml.contract.relations import Relations
@@ -34,7 +33,7 @@ from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.splits import Split, holdout, kfold
 from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
 from app.ml.numerics.scaling import Spread
-from app.ml.preparation.arrow_columns import Raw, RawColumn
+from app.ml.preparation.arrow_columns import Raw
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.target import Classes, Target, read_classes, read_target, read_weights
@@ -103,12 +102,7 @@ class TrainingSet(NamedTuple):
             weights = read_weights(table.column(spec.weights), spec.weights, target.rows)
         if spec.sigma is not None:
             weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
-        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in planned.columns}
-        raw = (
-            Raw.read(table, [known[name] for name in planned.features])
-            if planned.projection is None
-            else planned.projection.raw(table)
-        )
+        raw = Raw.read(table, planned.inputs) if planned.projection is None else planned.projection.raw(table)
         items = None if spec.item is None or planned.batch_rows else read_items(table, spec.item)
         return cls(
             task=planned.task,

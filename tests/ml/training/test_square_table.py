@@ -8,9 +8,12 @@ from scipy.spatial.distance import cdist, squareform
 from sklearn.metrics import silhouette_score
 
 from app.errors import InvalidData, InvalidRequest
-from app.ml.contract.columns import TableColumn
+from app.ml.contract.algorithm import Meaning
+from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.models.model import decode
+from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.training.plan import plan
+from app.ml.training.square_table import check_square
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 
@@ -148,3 +151,24 @@ def test_a_square_that_memory_cannot_hold_is_refused_before_the_start():
     with pytest.raises(InvalidRequest) as refused:
         plan(spec_of(algorithm={"linkage": "single"}), columns, 40, memory_bytes=1e8)
     assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/algorithm", "too_large")]
+
+
+def checked_kernel(square):
+    columns = tuple(RawColumn(f"k{j}", ColumnKind.NUMERIC) for j in range(len(square)))
+    check_square(Raw(columns, np.asarray(square, float), (None,) * len(square)), None, Meaning.KERNEL, gaps=False)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-3, 1.0, 1e300])
+def test_a_kernel_that_is_not_positive_semidefinite_is_refused_with_its_smallest_eigenvalue(size):
+    """Eigenvalues 3 and −1."""
+    with pytest.raises(InvalidData) as refused:
+        checked_kernel(size * np.array([[1.0, 2.0], [2.0, 1.0]]))
+    (fault,) = refused.value.faults
+    assert (fault.pointer, fault.code) == ("/relations/meaning", "not_positive_semidefinite")
+    assert float(fault.detail.rpartition(" ")[2][:-1]) == pytest.approx(-size)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
+def test_a_kernel_of_inner_products_passes_whatever_its_rank_and_size(size):
+    for x in (ROWS, ROWS[:, :1], np.zeros((3, 2))):
+        checked_kernel(size * np.round(x @ x.T, 12))
