@@ -1,0 +1,1 @@
+"""Feed-forward networks: their layers, back-propagation of the error, and the ways to train them."""
