@@ -183,24 +183,30 @@ def _state(params: SVM, data: Data, kept: Kept, found: list[tuple[Labels, TwoCla
 
 
 def predict(params: SVM, state: State, x: Matrix) -> Matrix:
+    classes = int(np.count_nonzero(state.seen))
+    shares = np.ones((len(x), 1)) if classes == 1 else _of_classes(params, _positive(params, state, x), classes)
+    if classes == state.seen.size:
+        return shares
     result = np.zeros((len(x), state.seen.size))
-    codes = np.flatnonzero(state.seen)
-    if codes.size == 1:
-        result[:, codes] = 1.0
-        return result
+    result[:, state.seen] = shares
+    return result
+
+
+def _positive(params: SVM, state: State, x: Matrix) -> Matrix:
+    """(n, p) shares of the second class of each decision function."""
     values = decisions(params, state.machine, x)
     if params.cv is None:
-        positive = np.clip((1 + values) / 2, 0.0, 1.0)
-    else:
-        positive = scipy.special.expit(values * state.sigmoids[:, 0] + state.sigmoids[:, 1])
-    result[:, codes] = _of_classes(params, positive, codes.size)
-    return result
+        return np.minimum(np.maximum((1 + values) / 2, 0.0), 1.0)
+    return np.asarray(scipy.special.expit(values * state.sigmoids[:, 0] + state.sigmoids[:, 1]))
 
 
 def _of_classes(params: SVM, positive: Matrix, classes: int) -> Matrix:
     """(n, k) from the shares (n, p) of the second class of each function."""
     if classes == 2:
-        return np.column_stack([1 - positive[:, 0], positive[:, 0]])
+        both = np.empty((len(positive), 2))
+        np.subtract(1.0, positive[:, 0], out=both[:, 0])
+        both[:, 1] = positive[:, 0]
+        return both
     if params.multiclass == "one_vs_rest":
         total = positive.sum(axis=1, keepdims=True)
         shares: Matrix = np.where(total > 0, positive, 1.0) / np.where(total > 0, total, float(classes))
