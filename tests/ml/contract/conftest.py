@@ -43,7 +43,7 @@ MOST = {"n_estimators": 24, "n_init": 5, "epochs": 40}
 FITTED: dict[str, Fit[Any]] = {}
 """By case."""
 
-DEMANDS = frozenset({"edge"})
+DEMANDS = frozenset({"edge", "C", "kernel"})
 """Parameters by which a fit fails unless the data meets them: they keep their defaults."""
 
 

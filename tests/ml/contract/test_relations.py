@@ -30,7 +30,13 @@ GIVEN = {
     (Form.EDGES, Meaning.KERNEL): {"value": "value"},
     (Form.PAIRS, Meaning.CONSTRAINT): {"kind": "kind"},
 }
-PARAMETERS = {"agglomerative": {"linkage": "single"}, "metric_learning": {"method": "pairs"}}
+PARAMETERS = {
+    "agglomerative": {"linkage": "single"},
+    "metric_learning": {"method": "pairs"},
+    "one_class_svm": {"indefinite": "project"},
+    "svm": {"indefinite": "project"},
+    "svr": {"indefinite": "project"},
+}
 """Parameters with which an algorithm takes relations, where the defaults do not."""
 
 

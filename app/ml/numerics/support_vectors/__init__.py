@@ -1,0 +1,1 @@
+"""Support vector machines: one quadratic programme for classes, numbers and densities."""

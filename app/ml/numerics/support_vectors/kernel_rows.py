@@ -1,0 +1,131 @@
+"""Rows of a kernel matrix, computed when they are needed: of points, or of a given square."""
+
+from typing import NamedTuple, Protocol, Self, TypeAlias
+
+import numpy as np
+
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.numerics.kernel_functions.anova_kernel import Anova
+from app.ml.numerics.kernel_functions.linear_kernel import Linear
+from app.ml.numerics.kernel_functions.polynomial_kernel import Polynomial
+from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
+from app.ml.numerics.kernel_functions.sigmoid_kernel import Sigmoid
+from app.ml.numerics.support_vectors.compiled import kernel_values as compiled
+
+Kernel: TypeAlias = Linear | Polynomial | Rbf | Sigmoid | Anova
+"""Kernels that have a compiled form; an Rbf has one γ."""
+
+
+class KernelRows(Protocol):
+    """The kernel matrix of n rows, by row."""
+
+    @property
+    def diagonal(self) -> Vector:
+        """(n,) values of the rows with themselves."""
+        ...
+
+    def fill(self, place: int, found: Vector) -> None:
+        """Write the values (n,) of the row at this place with all rows."""
+        ...
+
+    def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
+        """(l,) sums Σ K coef of the rows at `left`, over those at `right`, with coef (r,) of these."""
+        ...
+
+    def take(self, places: Labels) -> Self:
+        """The matrix of these rows only."""
+        ...
+
+
+class PointRows(NamedTuple):
+    """The kernel matrix of points, which is never formed."""
+
+    kernel: Kernel
+    rows: Matrix
+    """(n, d)"""
+    columns: Matrix
+    """(d, n) the same."""
+
+    @classmethod
+    def of(cls, kernel: Kernel, rows: Matrix) -> Self:
+        return cls(kernel, rows, np.ascontiguousarray(rows.T))
+
+    @property
+    def diagonal(self) -> Vector:
+        return self.kernel.diagonal(self.rows)
+
+    def fill(self, place: int, found: Vector) -> None:
+        values_to(self.kernel, self.rows[place : place + 1], self.columns, found[None])
+
+    def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
+        return weighted_sums(self.kernel, self.rows[left], self.columns[:, right], coef[:, None])[:, 0]
+
+    def take(self, places: Labels) -> Self:
+        return type(self)(self.kernel, self.rows[places], np.ascontiguousarray(self.columns[:, places]))
+
+
+class SquareRows(NamedTuple):
+    """A kernel matrix that is given, or some of its rows and columns."""
+
+    square: Matrix
+    """(m, m)"""
+    places: Labels
+    """(n,) rows of the square that are meant."""
+
+    @property
+    def diagonal(self) -> Vector:
+        values: Vector = self.square[self.places, self.places]
+        return values
+
+    def fill(self, place: int, found: Vector) -> None:
+        np.take(self.square[self.places[place]], self.places, out=found)
+
+    def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
+        sums = np.zeros(len(left))
+        for place, value in zip(self.places[right], coef, strict=True):
+            sums += value * self.square[place, self.places[left]]
+        return sums
+
+    def take(self, places: Labels) -> Self:
+        return type(self)(self.square, self.places[places])
+
+
+def kernel_matrix(kernel: Kernel, rows: Matrix, columns: Matrix) -> Matrix:
+    """(m, n) values for rows (m, d) and points (d, n): each value has the same bits among any others."""
+    found = np.empty((len(rows), columns.shape[1]))
+    values_to(kernel, rows, columns, found)
+    return found
+
+
+def weighted_sums(kernel: Kernel, rows: Matrix, columns: Matrix, coef: Matrix) -> Matrix:
+    """(m, p) sums of the kernel of rows (m, d) with points (d, n), by coefficients (n, p), each row by itself.
+
+    Needs a block of values at a time.
+    """
+    columns, by_sum = np.ascontiguousarray(columns), np.ascontiguousarray(coef.T)
+    sums = np.empty((len(rows), len(by_sum)))
+    step = max(1, BLOCK // max(1, columns.shape[1]))
+    for start in range(0, len(rows), step):
+        values = kernel_matrix(kernel, np.ascontiguousarray(rows[start : start + step]), columns)
+        for place, one in enumerate(by_sum):
+            np.vecdot(values, one, out=sums[start : start + step, place])
+    return sums
+
+
+BLOCK = 2**16
+"""Values of a kernel held at a time while they are added up."""
+
+
+def values_to(kernel: Kernel, rows: Matrix, columns: Matrix, found: Matrix) -> None:
+    """`kernel_matrix`, written to an array that is there."""
+    kind, gamma, coef0, degree = compiled.LINEAR, 1.0, 0.0, 1
+    match kernel:
+        case Polynomial():
+            kind, gamma, coef0, degree = compiled.POLYNOMIAL, kernel.gamma, kernel.coef0, kernel.degree
+        case Rbf():
+            kind, gamma = compiled.RBF, float(kernel.gamma[0])
+        case Sigmoid():
+            kind, gamma, coef0 = compiled.SIGMOID, kernel.gamma, kernel.coef0
+        case Anova():
+            kind, gamma, degree = compiled.ANOVA, kernel.gamma, kernel.degree
+    compiled.kernel_values(rows, columns, kind, gamma, coef0, degree, found)

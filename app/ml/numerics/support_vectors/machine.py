@@ -1,0 +1,167 @@
+"""A fitted support vector machine: its vectors, their coefficients, and the decision values of rows."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from app.errors import InvalidData
+from app.ml.contract.algorithm import JSON, Data, Labels, Matrix, Size, Vector
+from app.ml.numerics.linear_algebra.solve import each_row
+from app.ml.numerics.support_vectors.kernel_rows import (
+    KernelRows,
+    PointRows,
+    SquareRows,
+    kernel_matrix,
+    weighted_sums,
+)
+from app.ml.numerics.support_vectors.machine_params import MachineParams, gamma_of
+
+PROJECTED = 4000
+"""Rows of a kernel that is projected at most."""
+SAMPLE = 1000
+"""Rows whose kernel is looked at for negative eigenvalues."""
+NEGATIVE = 1e-10
+"""Share of the largest eigenvalue below zero that is no rounding."""
+LISTED = 1000
+"""Support vectors in a report."""
+
+
+class Kept(NamedTuple):
+    """The kernel of the training rows, ready for an optimisation."""
+
+    rows: KernelRows
+    gamma: float
+    mean: Vector
+    """(d,) subtracted from the rows of a linear kernel; else zero."""
+    least: float
+    """Smallest eigenvalue of the kernel, of some rows, over the largest; 0 where none can be negative."""
+    projector: Matrix | None = None
+    """(n, n) VVᵀ with the eigenvectors of positive eigenvalues; None: the kernel is used as it is."""
+
+    @classmethod
+    def of(cls, params: MachineParams, data: Data) -> Self:
+        """Raises InvalidData for a kernel that is not positive semidefinite, or has infinite values."""
+        gamma, mean = gamma_of(params, data), np.zeros(data.x.shape[1])
+        if data.square is not None:
+            square = np.ascontiguousarray(data.square)
+            return cls._definite(params, square, SquareRows(square, np.arange(len(square))), gamma, mean)
+        if params.kernel == "linear":
+            mean = data.x.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = PointRows.of(params.function(gamma), np.ascontiguousarray(data.x - mean))
+            finite = np.isfinite(rows.diagonal).all()
+        if not finite:
+            raise InvalidData("Values of the kernel are too large for numbers: scale the columns.")
+        if params.definite:
+            return cls(rows, gamma, mean, 0.0)
+        places = np.unique(np.linspace(0, len(data.x) - 1, min(SAMPLE, len(data.x))).astype(np.intp))
+        if params.indefinite == "project" and len(data.x) <= PROJECTED:
+            places = np.arange(len(data.x))
+        square = kernel_matrix(rows.kernel, rows.rows[places], np.ascontiguousarray(rows.columns[:, places]))
+        return cls._definite(params, square, rows, gamma, mean)
+
+    @classmethod
+    def _definite(cls, params: MachineParams, square: Matrix, rows: KernelRows, gamma: float, mean: Vector) -> Self:
+        values, vectors = scipy.linalg.eigh((square + square.T) / 2)
+        size = max(float(np.abs(values).max()), np.finfo(float).tiny)
+        least = min(float(values[0]) / size, 0.0)
+        if least >= -NEGATIVE * np.sqrt(len(values)):
+            return cls(rows, gamma, mean, least)
+        if params.indefinite == "reject":
+            raise InvalidData(
+                f"The kernel is not positive semidefinite: its smallest eigenvalue is {values[0]:.3g}, the largest "
+                f"{values[-1]:.3g}. Choose another kernel, or set `indefinite` to `project`."
+            )
+        if len(rows.diagonal) > PROJECTED:
+            raise InvalidData(
+                f"A kernel that is not positive semidefinite is projected for up to {PROJECTED:,} training rows; these "
+                f"are {len(rows.diagonal):,}. Choose another kernel."
+            )
+        used = vectors[:, values > 0]
+        projected = (used * values[values > 0]) @ used.T
+        return cls(SquareRows(projected, np.arange(len(values))), gamma, mean, least, used @ used.T)
+
+
+class Machine(NamedTuple):
+    """Decision functions Σᵢ βᵢ k(xᵢ, x) + b, p of them, over the same support vectors."""
+
+    points: Matrix
+    """(d, m) support vectors, by column; (d, 0) where the kernel is linear, (0, 0) where it was given."""
+    coef: Matrix
+    """(p, m) β, of the support vectors."""
+    weights: Matrix
+    """(p, d) Σ βᵢ xᵢ where the kernel is linear; else (0, d)."""
+    intercept: Vector
+    """(p,) b."""
+    gamma: float
+    places: Labels
+    """(m,) support vectors, among the training rows."""
+    numbers: Labels
+    """(m,) their numbers in the dataset, from 0, else among the training rows."""
+    items: NDArray[np.str_] | None
+    """(m,) their names; None: they have none."""
+    least: float
+    """Smallest eigenvalue, as in `Kept`."""
+    projected: bool
+    """True if the kernel was projected."""
+
+    @classmethod
+    def of(cls, params: MachineParams, data: Data, kept: Kept, coef: Matrix, intercept: Vector) -> Self:
+        """coef: (p, n) of all training rows."""
+        if kept.projector is not None:
+            coef = coef @ kept.projector
+        places = np.flatnonzero((coef != 0).any(axis=0))
+        some, none = np.ascontiguousarray(coef[:, places]), np.zeros((0, data.x.shape[1]))
+        numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
+        points, weights = np.zeros((0, 0)), none
+        if data.square is None:
+            rows = data.x[places]
+            points = np.ascontiguousarray(rows.T)
+            if params.kernel == "linear":
+                weights, points = some @ (rows - kept.mean), np.zeros((data.x.shape[1], 0))
+                intercept = intercept - weights @ kept.mean
+        items = None if data.items is None else data.items[places]
+        shown = numbers[places], items, kept.least, kept.projector is not None
+        return cls(points, some, weights, intercept, kept.gamma, places, *shown)
+
+
+def decisions(params: MachineParams, machine: Machine, x: Matrix) -> Matrix:
+    """(n, p) decision values; each row by itself."""
+    if len(machine.weights):
+        return each_row(x, machine.weights.T) + machine.intercept
+    if not machine.places.size:
+        return np.tile(machine.intercept, (len(x), 1))
+    if not machine.points.size:
+        values = np.ascontiguousarray(x[:, machine.places])
+        return each_row(values, np.ascontiguousarray(machine.coef.T)) + machine.intercept
+    kernel = params.function(machine.gamma)
+    return weighted_sums(kernel, np.ascontiguousarray(x), machine.points, machine.coef.T) + machine.intercept
+
+
+def vectors_summary(machine: Machine) -> dict[str, JSON]:
+    """The support vectors by row number, and by name where rows have names."""
+    count = len(machine.places)
+    result: dict[str, JSON] = {
+        "support_vectors": count,
+        "support_vector_rows": machine.numbers[:LISTED].tolist(),
+        "kernel_projected": machine.projected,
+        "smallest_eigenvalue_share": machine.least,
+    }
+    if machine.items is not None:
+        result["support_vector_items"] = machine.items[:LISTED].tolist()
+    return result
+
+
+def memory(params: MachineParams, size: Size) -> float:
+    """Bytes of the cache of rows, of at most all pairs, and of the rows by column."""
+    cache = min(params.cache_size * 2**20, 8 * size.rows**2) + 16 * size.rows
+    projected = 24 * min(size.rows, PROJECTED) ** 2 if params.indefinite == "project" else 0.0
+    return cache + projected + 24 * size.cells
+
+
+def seconds(params: MachineParams, size: Size) -> float:
+    """Seconds of one fit: rows of the kernel, of which a half are support vectors, and steps over all rows."""
+    pairs = size.rows**2
+    return 2e-3 + pairs * (1e-10 * size.columns + 3e-9) * (0.2 if params.kernel == "linear" else 1.0)
