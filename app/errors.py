@@ -184,6 +184,11 @@ class NotOffered(ValiantError):
     remedy = "Send one of the queries that it offers, or train an algorithm that offers this one."
 
 
+class NoClusters(ValiantError):
+    code, status, title = "no_clusters", 409, "The model version has no clusters"
+    remedy = "Name clusters of a version whose task is clustering, and that this release has trained."
+
+
 class NoExplanation(ValiantError):
     code, status, title = "no_explanation", 409, "The algorithm does not explain single predictions"
     remedy = "Linearise the model at the row, or sweep over its inputs: both work for every model with numbers."

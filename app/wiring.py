@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from app.queue import make_celery, publish
 from app.services.aliases import Aliases
 from app.services.attempts import Attempts
+from app.services.cluster_names import ClusterNaming
 from app.services.database_counts import Census
 from app.services.datasets import Datasets
 from app.services.jobs import Jobs
@@ -41,6 +42,7 @@ class Services:
     recovery: Recovery
     models: Models
     aliases: Aliases
+    cluster_names: ClusterNaming
     predictions: Predictions
     plots: Plots
     admission: Admission
@@ -86,6 +88,7 @@ def build(settings: Settings, *, role: str) -> Services:
         recovery=Recovery(work, announce, settings, attempts.counts),
         models=Models(work, predictions.pointers),
         aliases=Aliases(work, predictions.pointers),
+        cluster_names=ClusterNaming(work, predictions.pointers),
         predictions=predictions,
         plots=Plots(work, settings),
         admission=Admission(settings),

@@ -18,4 +18,4 @@ def empty(work, pointers):
         w.session.execute(text("delete from models"))
     for cache in pointers:
         for name in names:
-            cache.deleted(name)
+            cache.changed(name)

@@ -28,6 +28,7 @@ from app.formats.prediction import (
     WrittenPrediction,
     decided,
     intervals,
+    names_of,
     numbers_of,
     outputs_of,
 )
@@ -213,6 +214,8 @@ def as_arrow(
 ) -> WrittenPrediction:
     """A row for each row sent: `prediction`, a `probability_…` for each class, and `flags`.
 
+    `name`, where a person has named clusters: that of the cluster, null where it has none.
+
     On request: `lower` and `upper`, infinite where nothing bounds the prediction, outputs, and `decision`. A flag is
     its code, and the column after a colon. Bad rows are null, their flag is the code of the fault.
     """
@@ -220,6 +223,8 @@ def as_arrow(
     if extras.policy is not None and predicted is not None:
         predicted, decisions = decided(predicted, extras.policy)
     columns = {"prediction": _predictions(model, predicted)}
+    if version.names:
+        columns["name"] = pa.array(names_of(version, predicted), pa.string())
     if extras.confidence is not None:
         columns |= zip(("lower", "upper"), map(pa.array, intervals(predicted).T), strict=True)
     if model.classes is not None:

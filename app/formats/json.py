@@ -13,7 +13,16 @@ import orjson
 from numpy.typing import NDArray
 
 from app.formats.json_tables import STANDS, cut, order_of
-from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided, intervals, outputs_of
+from app.formats.prediction import (
+    NO_EXTRAS,
+    Extras,
+    Version,
+    WrittenPrediction,
+    decided,
+    intervals,
+    names_of,
+    outputs_of,
+)
 from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Matrix, Task
 from app.ml.models.model import Model, Predicted
@@ -62,6 +71,8 @@ def as_json(
     if extras.policy is not None and predicted is not None:
         predicted, decisions = decided(predicted, extras.policy)
     document: dict[str, Any] = {"predictions": _spread(incoming, predicted.predictions if predicted else [])}
+    if version.names:
+        document["names"] = _spread(incoming, names_of(version, predicted))
     if extras.confidence is not None:
         document["intervals"] = _spread(incoming, intervals(predicted))
         document["interval"] = model.interval_name
@@ -76,13 +87,18 @@ def as_json(
     if incoming.faults:
         document["errors"] = [fault._asdict() for fault in incoming.faults]
     written = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
-    return WrittenPrediction(_head(version, model.task) + written[1:], version.version, incoming.ignored, incoming.rows)
+    return WrittenPrediction(
+        _head(version.model, version.version, version.digest, model.task) + written[1:],
+        version.version,
+        incoming.ignored,
+        incoming.rows,
+    )
 
 
 @lru_cache(maxsize=1024)
-def _head(version: Version, task: Task) -> bytes:
+def _head(model: str, version: int, digest: str, task: Task) -> bytes:
     """The names that all responses of a version begin with, up to the comma."""
-    names = {"model": version.model, "version": version.version, "digest": version.digest, "task": task.value}
+    names = {"model": model, "version": version, "digest": digest, "task": task.value}
     return orjson.dumps(names)[:-1] + b","
 
 

@@ -1,6 +1,6 @@
 """The parts of a response to predictions that every format has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +20,9 @@ class Version(Protocol):
     def version(self) -> int: ...
     @property
     def digest(self) -> str: ...
-    def __hash__(self) -> int: ...
+    @property
+    def names(self) -> Mapping[int, str]:
+        """Names that a person has given to clusters, by their numbers."""
 
 
 class WrittenPrediction(NamedTuple):
@@ -66,6 +68,11 @@ def outputs_of(model: Model, predicted: Predicted | None, extras: Extras) -> Ite
     for name in extras.include:
         offered = model.algorithm.outputs[name]
         yield name, offered.none(model.params, model.state) if predicted is None else predicted.outputs[name]
+
+
+def names_of(version: Version, predicted: Predicted | None) -> list[str | None]:
+    """Name of the cluster of each good row; None where it has none."""
+    return [] if predicted is None else [version.names.get(label) for label in predicted.predictions]
 
 
 def numbers_of(model: Model, predicted: Predicted | None) -> NDArray[np.float64]:

@@ -16,6 +16,11 @@ class Prediction(ModelResponse):
         description="One prediction for each row, in the order of the request; null for a row that could not "
         "be predicted."
     )
+    names: list[str | None] | None = Field(
+        None,
+        description="Name that a person has given to the cluster of each row, null where it has none; null: no cluster "
+        "of the version has a name.",
+    )
     classes: list[Label] | None = Field(
         None, description="Classes in the order of the probabilities; null for other tasks."
     )

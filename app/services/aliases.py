@@ -1,9 +1,9 @@
 """Aliases of a model: moved to a version that proves itself, by one writer of several with the same ETag."""
 
-from app.errors import PreconditionFailed
 from app.schemas.models import Alias, AliasHistory
 from app.services.model_loading import opened, stored
 from app.services.pointer_cache import Pointers
+from app.services.preconditions import demand
 from app.store.unit_of_work import WorkFactory
 
 
@@ -29,7 +29,7 @@ class Aliases:
         with self._work() as w:
             w.after_commit(lambda: self._pointers.alias_moved(model, alias))
             before = w.aliases.lock(model, alias)
-            _demand(if_match, before)
+            demand(if_match, None if before is None else before.etag, "The alias")
             if before is not None and before.version == version:
                 return before, False
             return w.aliases.move(model, alias, version, request_id=request_id), before is None
@@ -37,14 +37,3 @@ class Aliases:
     def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
         with self._work() as w:
             return w.aliases.history(model, alias, limit, cursor)
-
-
-def _demand(if_match: str | None, alias: Alias | None) -> None:
-    """RFC 9110, 13.1.1: the strong comparison, so a weak tag matches nothing."""
-    if if_match is None:
-        return
-    if alias is None:
-        raise PreconditionFailed("The alias is not set.")
-    tags = [tag.strip() for tag in if_match.split(",")]
-    if tags != ["*"] and alias.etag not in tags:
-        raise PreconditionFailed(f"The alias is at {alias.etag} now.", headers={"ETag": alias.etag})

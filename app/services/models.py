@@ -28,7 +28,7 @@ class Models:
         """All versions and aliases; the record of alias moves stays. Raises VersionInUse as the store does."""
         with self._work() as w:
             w.models.delete(model)
-            w.after_commit(lambda: self._pointers.deleted(model))
+            w.after_commit(lambda: self._pointers.changed(model))
 
     def version(self, model: str, version: int) -> ModelVersion:
         with self._work() as w:
@@ -42,7 +42,7 @@ class Models:
         """Raises VersionInUse while an alias points at it, or a version has it as its projection or its start."""
         with self._work() as w:
             w.models.delete_version(model, version)
-            w.after_commit(lambda: self._pointers.deleted(model, version))
+            w.after_commit(lambda: self._pointers.changed(model, version))
 
     def pointer(self, model: str, version: int) -> Pointer:
         with self._work() as w:

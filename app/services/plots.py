@@ -65,7 +65,7 @@ class Plots:
         found = served.pointer
         with self._work() as w:
             report, golden = w.models.report(found.model, found.version), w.models.golden(found.model, found.version)
-        subject = Subject(found.model, found.version, found.digest, served.model, self._max_rows)
+        subject = Subject(found.model, found.version, found.digest, served.model, self._max_rows, found.names)
         return PlotSubject(subject, report, golden)
 
     @contextmanager

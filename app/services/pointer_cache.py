@@ -104,8 +104,8 @@ class Pointers:
             with suppress(Exception):  # the move is done; the next read tries again
                 self.fetch(reference).result(COLD_SECONDS)
 
-    def deleted(self, model: str, version: int | None = None) -> None:
-        """Forget all versions of a model, or one."""
+    def changed(self, model: str, version: int | None = None) -> None:
+        """Forget all versions of a model, or one: they were deleted, or clusters have other names."""
         self._forget(
             lambda reference: (
                 reference.model == model and version in {None, self._known[reference].found.pointer.version}

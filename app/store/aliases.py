@@ -6,10 +6,10 @@ The row of the model is the lock: whoever moves an alias takes it first.
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from app.errors import AliasNotFound, Fault, InvalidRequest, VersionNotFound
+from app.errors import AliasNotFound, VersionNotFound
 from app.schemas.models import Alias, AliasHistory, AliasRecord
 from app.store.models import ModelRepository, alias_of
-from app.store.paging import of
+from app.store.paging import number, of
 from app.store.tables import AliasMoveRow, AliasRow
 from app.store.version_choice import CHAMPION, Pointer, statement
 from app.suggestions import no_such
@@ -26,10 +26,10 @@ class AliasRepository:
         """The version that is meant: this version, this alias, else `champion` if there is one, else the newest."""
         chosen = statement(version=version is not None, alias=alias is not None)
         of = {"model": model, "version": version, "alias": alias or CHAMPION}
-        found = self.session.execute(chosen, of).one_or_none()
+        found = self.session.execute(chosen, of).tuples().one_or_none()
         if found is None:
             raise self._models.absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
-        return Pointer._make(found)
+        return Pointer.of(found)
 
     def lock(self, model: str, alias: str) -> Alias | None:
         """The alias, locked against other movers until the end of the transaction; None if it is not set."""
@@ -61,7 +61,7 @@ class AliasRepository:
         own, order = of([(AliasMoveRow.model, model), (AliasMoveRow.alias, alias)], AliasMoveRow.id)
         mine = select(AliasMoveRow).where(*own)
         if cursor is not None:
-            mine = mine.where(AliasMoveRow.id < _move_id(cursor))
+            mine = mine.where(AliasMoveRow.id < number(cursor))
         moves = self.session.scalars(mine.order_by(*order).limit(limit + 1)).all()
         if not moves and cursor is None:
             raise self._models.absent(model, self._no_alias(model, alias))
@@ -74,12 +74,6 @@ class AliasRepository:
         """With the closest of the aliases that the model has."""
         names = self.session.scalars(select(AliasRow.alias).where(AliasRow.model == model)).all()
         return AliasNotFound(no_such("The model has no alias", alias, names))
-
-
-def _move_id(cursor: str) -> int:
-    if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
-        return int(cursor)
-    raise InvalidRequest(faults=[Fault("/cursor", "This is not a cursor of a former page.")])
 
 
 def _record(move: AliasMoveRow) -> AliasRecord:

@@ -7,6 +7,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from app.errors import Fault, InvalidRequest
+
 Column = InstrumentedAttribute[Any]
 
 
@@ -34,3 +36,10 @@ def newest(session: Session, reference: UUID | str, name: Column, row_id: Column
     named, order = of([(name, reference)], row_id)
     found: UUID | None = session.scalar(select(row_id).where(*named).order_by(*order).limit(1))
     return found
+
+
+def number(cursor: str) -> int:
+    """The number of the last row of the page before. Raises InvalidRequest."""
+    if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
+        return int(cursor)
+    raise InvalidRequest(faults=[Fault("/cursor", "This is not a cursor of a former page.")])

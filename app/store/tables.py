@@ -229,6 +229,26 @@ class TrainingRowChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class ClusterNamesRow(Base):
+    """All names of the clusters of a version, as a person gave them at one time; the newest revision applies."""
+
+    __tablename__ = "cluster_names"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
+        ),
+    )
+
+    model: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    revision: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    """Counts the changes of the version's names, from 1: the ETag."""
+    at: Mapped[datetime] = mapped_column(server_default=NOW)
+    names: Mapped[dict[str, Any]]
+    """Number of a cluster → name."""
+    request_id: Mapped[str | None]
+
+
 class AliasRow(Base):
     __tablename__ = "aliases"
     __table_args__ = (ForeignKeyConstraint(["model", "version"], ["model_versions.model", "model_versions.version"]),)

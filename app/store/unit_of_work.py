@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from app.store.aliases import AliasRepository
+from app.store.cluster_names import ClusterNameRepository
 from app.store.datasets import DatasetRepository
 from app.store.holdout_uses import UseRepository
 from app.store.job_chunks import JobChunkRepository
@@ -43,6 +44,7 @@ class Work:
         self.job_chunks = JobChunkRepository(self.session)
         self.models = ModelRepository(self.session)
         self.aliases = AliasRepository(self.session, self.models)
+        self.cluster_names = ClusterNameRepository(self.session, self.models)
         self.training_rows = TrainingRowRepository(self.session)
         self.uses = UseRepository(self.session)
         self.workers = WorkerRepository(self.session)

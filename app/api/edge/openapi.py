@@ -22,7 +22,7 @@ TAGS = [
     {"name": "datasets", "description": "Immutable tables, uploaded once."},
     {"name": "algorithms", "description": "What can be trained, and with which parameters."},
     {"name": "jobs", "description": "Long-running work."},
-    {"name": "models", "description": "Models, their immutable versions and their aliases."},
+    {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},
     {"name": "evaluation", "description": "How good predictions are."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},

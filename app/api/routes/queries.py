@@ -45,7 +45,7 @@ class _ModelQuery:
             for name, value in stale_header(served):
                 self._response.headers[name.decode()] = value.decode()
             most, found = self._services.settings.max_predict_rows, served.pointer
-            subject = Subject(found.model, found.version, found.digest, served.model, most)
+            subject = Subject(found.model, found.version, found.digest, served.model, most, found.names)
             return await place.run(lambda: entry.run(subject, body, options), large=True)
 
 

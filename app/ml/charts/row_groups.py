@@ -1,9 +1,10 @@
 """Groups of rows in pictures: by class where there are classes, else by cluster, as many as colours distinguish."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.ml.charts.channels import distinct
+from app.ml.charts.cluster_labels import NO_NAMES, cluster_label, number_of
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.labels import Class, different
 from app.ml.evaluation.row_sample import RowSample
@@ -11,9 +12,14 @@ from app.ml.evaluation.row_sample import RowSample
 NONE, OTHERS = "(none)", "other"
 
 
-def row_groups(sample: RowSample) -> list[str]:
-    """Group of each row; empty where there are none. Clusters are the groups of a clustering."""
-    labels: Sequence[Class | None] = sample.clusters if sample.clusters is not None else sample.classes or []
+def row_groups(sample: RowSample, called: Mapping[int, str] = NO_NAMES) -> list[str]:
+    """Group of each row; empty where there are none. Clusters are the groups of a clustering.
+
+    called: names of the clusters, by their numbers.
+    """
+    if sample.clusters is not None:
+        return _largest([cluster_label(cluster, called) for cluster in sample.clusters])
+    labels: Sequence[Class | None] = sample.classes or []
     classes = different([label for label in labels if label is not None])
     names = dict(zip([(type(one), one) for one in classes], distinct([str(one) for one in classes]), strict=True))
     return _largest([NONE if label is None else names[type(label), label] for label in labels])
@@ -23,7 +29,7 @@ def order_of(groups: Sequence[str], sample: RowSample) -> list[str]:
     """Groups in the order of a legend: clusters by number, classes by name, the others last."""
     numbers = sample.clusters is not None
     last = {NONE: 1, OTHERS: 2}
-    return sorted(set(groups), key=lambda one: (last.get(one, 0), int(one) if numbers and one.isdecimal() else 0, one))
+    return sorted(set(groups), key=lambda one: (last.get(one, 0), number_of(one) if numbers else 0, one))
 
 
 def _largest(names: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ correlation ratio, the share of their variance that lies between the clusters.
 from collections.abc import Iterator
 
 from app.ml.charts.channels import category, colour, data, distinct, number, tooltips
+from app.ml.charts.cluster_labels import cluster_label
 from app.ml.charts.layers import band, layer
 from app.ml.charts.numbers import counted, short
 from app.ml.charts.themes import CATEGORIES
@@ -25,9 +26,10 @@ def draw(of: PlotSubject) -> Drawing:
     profiles = of.report.cluster_profiles or ClusterProfiles(clusters=[], sizes=[], columns=[])
     columns = profiles.columns[:MOST_COLUMNS]
     names = distinct([column.name for column in columns])
-    drawn = {place: f"{profiles.clusters[place]} ({profiles.sizes[place]})" for place in _largest(profiles)}
+    called = [cluster_label(cluster, of.subject.names) for cluster in profiles.clusters]
+    drawn = {place: f"{called[place]} ({profiles.sizes[place]})" for place in _largest(profiles)}
     rows = [row for name, column in zip(names, columns, strict=True) for row in _rows(name, column, drawn)]
-    x = category("name", None, names, labelAngle=-25, grid=True, labelLimit=130)
+    x = category("name", None, names, labelAngle=-25, grid=True, labelLimit=130, labelOverlap=False)
     y = number("y", "Standard deviations from the mean", axis={"tickCount": 6})
     series = colour("series", list(drawn.values()), "cluster (rows)")
     seen = tooltips(series="cluster (rows)", name="column", value="mean", left="first quartile", right="third quartile")

@@ -4,6 +4,7 @@ Each axis runs from the smallest to the largest training value of its column.
 """
 
 from app.ml.charts.channels import category, colour, data, distinct, number, tooltips
+from app.ml.charts.cluster_labels import cluster_label
 from app.ml.charts.numbers import short
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
@@ -18,14 +19,14 @@ STEP = 92
 def draw(of: PlotSubject) -> Drawing:
     columns, prototypes = _columns(of)[:MOST_COLUMNS], (of.report.prototypes or [])[:CATEGORIES]
     names = distinct([column.name for column in columns])
-    clusters = [str(i) for i in range(len(prototypes))]
+    clusters = [cluster_label(i, of.subject.names) for i in range(len(prototypes))]
     rows = [
         {"cluster": cluster, "name": name, "y": _place(column, value), "value": short(value)}
         for cluster, prototype in zip(clusters, prototypes, strict=True)
         for name, column in zip(names, columns, strict=True)
         if isinstance(value := prototype.values[column.name], float | int)
     ]
-    x = category("name", None, names, labelAngle=-25, grid=True, labelLimit=110)
+    x = category("name", None, names, labelAngle=-25, grid=True, labelLimit=110, labelOverlap=False)
     y = number("y", "Between smallest and largest value", domain=(0, 1), axis={"format": "~%", "grid": False})
     encoding = {
         "x": x,

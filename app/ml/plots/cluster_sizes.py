@@ -1,6 +1,7 @@
 """Sizes of clusters: training rows of each, with the intervals of the report."""
 
 from app.ml.charts.channels import BAR_STEP, category, data, distinct, number, tooltips
+from app.ml.charts.cluster_labels import cluster_label
 from app.ml.charts.layers import layer, whiskers
 from app.ml.charts.numbers import counted
 from app.ml.plot import Drawing, Plot, PlotSubject
@@ -12,7 +13,7 @@ MOST = 30
 def draw(of: PlotSubject) -> Drawing:
     found = _sizes(of)
     largest = found if len(found) <= MOST else sorted(found, key=lambda one: -(one.value or 0.0))[:MOST]
-    names = distinct([str(one.label) for one in largest])
+    names = distinct([cluster_label(str(one.label), of.subject.names) for one in largest])
     rows = [
         {"name": name, "x": one.value, "lower": one.lower, "upper": one.upper}
         for name, one in zip(names, largest, strict=True)

@@ -1,6 +1,6 @@
-"""Ellipses of the components of a Gaussian mixture, or of a Gaussian: mean and one standard deviation in two columns.
+"""Ellipses of clusters, or of components of a Gaussian mixture: mean and one standard deviation in two columns.
 
-Of more than two columns those are drawn that part the components most.
+Of more than two columns those are drawn that part them most.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from app.ml.charts.channels import colour, data, number, tooltips
+from app.ml.charts.cluster_labels import cluster_label
 from app.ml.charts.layers import layer
 from app.ml.charts.numbers import counted, short
 from app.ml.charts.specification import Specification
@@ -32,22 +33,28 @@ WITHIN = 1 - np.exp(-0.5)
 
 def draw(of: PlotSubject) -> Drawing:
     found = _found(of)
+    thing, shares = _thing(of), {one.component: one.share for one in found.components}
     largest = sorted(found.components, key=lambda one: -one.share)[:CATEGORIES]
-    kept = {one.component: f"{one.component} ({short(round(100 * one.share, 1))} %)" for one in largest}
+    called = {one.component: cluster_label(one.component, of.subject.names) for one in largest}
+    kept = {place: f"{name} ({short(round(100 * shares[place], 1))} %)" for place, name in called.items()}
     drawn = [(kept[one.component], one) for one in found.components if one.component in kept]
-    shade = colour("series", [name for name, _ in drawn], "component (share)")
+    shade = colour("series", [name for name, _ in drawn], f"{thing} (share)")
     x, y = (_position(axis, name) for axis, name in zip("xy", found.columns, strict=True))
     lines = [row for name, one in drawn for row in _outline(name, one)]
-    means = [_mean(name, str(one.component), one) for name, one in drawn]
-    layers = [_whole(found), _ellipses(lines, shade), *_means(means, shade, found.columns)]
+    means = [_mean(name, called[one.component], one) for name, one in drawn]
+    layers = [_whole(found), _ellipses(lines, shade), *_means(means, shade, found.columns, thing)]
     view = {"width": SIDE, "height": SIDE, "encoding": {"x": x, "y": y}, "layer": layers[len(drawn) < 2 :]}
-    return Drawing(view, _subtitle(found, len(drawn)))
+    return Drawing(view, _subtitle(found, len(drawn), thing))
 
 
-def _subtitle(found: EllipsoidsResponse, drawn: int) -> tuple[str, str]:
-    shown = counted(drawn, len(found.components), "component")
-    whole = "; dashed ellipse: all components together" if drawn > 1 else ""
-    within = f"{100 * WITHIN:.0f} % of the rows of a component lie within, in these columns"
+def _thing(of: PlotSubject) -> str:
+    return "cluster" if of.subject.model.task.labels else "component"
+
+
+def _subtitle(found: EllipsoidsResponse, drawn: int, thing: str) -> tuple[str, str]:
+    shown = counted(drawn, len(found.components), thing)
+    whole = f"; dashed ellipse: all {thing}s together" if drawn > 1 else ""
+    within = f"{100 * WITHIN:.0f} % of the rows of a {thing} lie within, in these columns"
     return f"{shown}{whole}", f"Ellipse: one standard deviation; {within}"
 
 
@@ -96,8 +103,8 @@ def _ellipses(rows: list[dict[str, JSON]], shade: Specification) -> Specificatio
     return {"data": data(rows), **layer(mark, color=shade, fill=shade, order=order)}
 
 
-def _means(rows: list[dict[str, JSON]], shade: Specification, columns: list[str]) -> list[Specification]:
-    seen = tooltips(series="component (share)", x=columns[0], y=columns[1])
+def _means(rows: list[dict[str, JSON]], shade: Specification, columns: list[str], thing: str) -> list[Specification]:
+    seen = tooltips(series=f"{thing} (share)", x=columns[0], y=columns[1])
     points = layer({"type": "point", "size": 50, "opacity": 1}, color=shade, tooltip=seen)
     mark = {"type": "text", "align": "left", "dx": 7, "dy": -7, "fontWeight": "bold"}
     texts = layer(mark, text={"field": "label", "type": "nominal"}, tooltip=seen)
@@ -108,4 +115,4 @@ def _applies(of: PlotSubject) -> bool:
     return QUERY.offered(of.subject.model) and len(_places(of)) > 1
 
 
-PLOT = Plot(title="Ellipses of components", applies=_applies, draw=draw)
+PLOT = Plot(title="Ellipses of clusters or components", applies=_applies, draw=draw)

@@ -34,7 +34,7 @@ STRIP = 34
 
 def draw(of: PlotSubject) -> Drawing:
     sample = _sample(of)
-    groups, titles = row_groups(sample) or [""] * len(sample.rows), _titles(of)
+    groups, titles = row_groups(sample, of.subject.names) or [""] * len(sample.rows), _titles(of)
     points = list(_points(sample, groups))
     order = order_of(groups, sample)
     view = _plane(points, order, titles, _group_title(of)) if len(titles) > 1 else _strip(points, order, titles[0], of)

@@ -6,10 +6,11 @@ Reference: Rousseeuw (1987), J. Comput. Appl. Math. 20:53.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 
 from app.ml.charts.channels import colour, data, number, tooltips
+from app.ml.charts.cluster_labels import cluster_label
 from app.ml.charts.layers import layer, upright
 from app.ml.charts.numbers import counted, short
 from app.ml.charts.row_groups import drawn_rows
@@ -32,7 +33,7 @@ LEAST = 0.028
 def draw(of: PlotSubject) -> Drawing:
     sample = of.report.row_sample or RowSample(rows=[], rows_train=0)
     bars = list(_bars(sample))
-    blocks = list(_blocks(bars, sample))
+    blocks = list(_blocks(bars, sample, of.subject.names))
     lowest = min(0.0, *(row["x"] for row in bars))
     x = number("x", "Silhouette", domain=(lowest - 0.02 if lowest else 0.0, 1), axis={"tickCount": 6})
     y = number("y", None, domain=(0, 1)) | {"axis": None}
@@ -66,14 +67,15 @@ def _bars(sample: RowSample) -> Iterator[dict[str, JSON]]:
         yield {"x": -negative, "y": top, "y2": top - height, "cluster": str(cluster), "row": row}
 
 
-def _blocks(bars: list[dict[str, JSON]], sample: RowSample) -> Iterator[dict[str, JSON]]:
-    """Places of the clusters, with their means."""
+def _blocks(bars: list[dict[str, JSON]], sample: RowSample, called: Mapping[int, str]) -> Iterator[dict[str, JSON]]:
+    """Places of the clusters, with their means. called: names of the clusters, by their numbers."""
     means = {metric.label: metric for metric in sample.cluster_silhouettes}
     for cluster in dict.fromkeys(row["cluster"] for row in bars):
         own, mean = [row for row in bars if row["cluster"] == cluster], means[cluster]
         top, bottom = own[0]["y"], own[-1]["y2"]
         ends = {} if mean.lower is None else {"lower": mean.lower, "upper": mean.upper}
-        shown = {"label": cluster, "note": f"{short(round(mean.value or 0.0, 3))} ({len(own)})", "value": mean.value}
+        note = f"{short(round(mean.value or 0.0, 3))} ({len(own)})"
+        shown = {"label": cluster_label(cluster, called), "note": note, "value": mean.value}
         yield {"y": top, "y2": bottom, "place": (top + bottom) / 2, "cluster": cluster, **shown, **ends}
 
 

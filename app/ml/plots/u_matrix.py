@@ -1,11 +1,12 @@
 """U-matrix of a self-organising map: distances of prototypes in adjacent cells, training rows and names of the cells.
 
-Regions of small distances hold groups of similar rows; cells with a large distance lie between groups.
+The names are those that a person has given; where there are none, the most frequent classes. Regions of small
+distances hold groups of similar rows; cells with a large distance lie between groups.
 
 Reference: Ultsch & Siemon (1990), Proc. INNC: 305.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 
 from app.ml.charts.channels import colour, data, tooltips
@@ -40,13 +41,23 @@ def draw(of: PlotSubject) -> Drawing:
 
 
 def _seen(found: Planes) -> list[Specification]:
-    named = {"name": "most frequent class", "share": "its share"} if found.names else {}
-    return tooltips(place="cell", value=DISTANCE, count="training rows", **named)
+    named = {"name": _title(found)} if _called(found) else {}
+    shares = {} if found.given_names or not found.names else {"share": "its share"}
+    return tooltips(place="cell", value=DISTANCE, count="training rows", **named, **shares)
+
+
+def _called(found: Planes) -> Sequence[str | None]:
+    """Name of each cell; empty where there are none."""
+    return found.given_names or found.names or []
+
+
+def _title(found: Planes) -> str:
+    return "name" if found.given_names else "most frequent class"
 
 
 def _subtitle(found: Planes, tiles: Tiles) -> tuple[str, str]:
     cells = f"{sum(found.hits)} training rows in {found.grid_height} × {found.grid_width} cells"
-    name = "; name: their most frequent class" if _written(found, tiles) else ""
+    name = "; name: their most frequent class" if _written(found, tiles) and not found.given_names else ""
     rows = f"Area of a disc: training rows of the cell, at most {max(found.hits)}{name}"
     shown = rows if tiles.side >= COUNTED else f"At most {max(found.hits)} training rows in a cell"
     return f"{cells}; topographic error {found.topographic_error:.3g}", shown
@@ -58,11 +69,12 @@ def _written(found: Planes, tiles: Tiles) -> bool:
 
 
 def _rows(found: Planes) -> Iterator[dict[str, JSON]]:
-    names, shares = found.names or repeat(None), found.name_shares or repeat(None)
+    shares = None if found.given_names else found.name_shares
     cells = zip(found.x, found.y, found.u_matrix, found.hits, strict=True)
-    for place, ((x, y, value, hits), name, share) in enumerate(zip(cells, names, shares, strict=False)):
+    named = zip(cells, _called(found) or repeat(None), shares or repeat(None), strict=False)
+    for place, ((x, y, value, hits), name, share) in enumerate(named):
         row: dict[str, JSON] = {"place": place, "x": x, "y": y, "value": value, "count": hits}
-        yield row if name is None else row | {"name": printable(name), "share": share}
+        yield row if name is None else row | {"name": printable(name)} | ({} if share is None else {"share": share})
 
 
 def _shades() -> Specification:
@@ -79,7 +91,7 @@ def _marks(found: Planes, tiles: Tiles) -> list[Specification]:
         return []
     if not _written(found, tiles):
         coloured = 0 < len(names) <= CATEGORIES
-        shade = {"color": colour("name", names, "most frequent class")} if coloured else {}
+        shade = {"color": colour("name", names, _title(found))} if coloured else {}
         return [_discs(found, tiles, DISC, **shade)]
     small = _discs(found, tiles, SMALL_DISC, yOffset={"value": -0.15 * tiles.side})
     limit = STRONG * max((value for value in found.u_matrix if value is not None), default=0.0)
@@ -89,7 +101,7 @@ def _marks(found: Planes, tiles: Tiles) -> list[Specification]:
 
 def _names(found: Planes) -> list[str]:
     """Names of cells, each once, in the order of the alphabet."""
-    return sorted({printable(name) for name in found.names or [] if name is not None})
+    return sorted({printable(name) for name in _called(found) if name is not None})
 
 
 def _discs(found: Planes, tiles: Tiles, largest: float, **encoding: JSON) -> Specification:

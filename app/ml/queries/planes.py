@@ -73,6 +73,10 @@ class Planes(ModelResponse):
     name_shares: list[float] | None = Field(
         None, description="Share of that class in each cell, from 0 to 1, 0 where there is none; null: no target."
     )
+    given_names: list[str | None] | None = Field(
+        None,
+        description="Name that a person has given to each cell, null where it has none; null: no cell has a name.",
+    )
     planes: list[Plane] = Field(
         description="Component plane of each input; none where the model learned from a projection of the inputs."
     )
@@ -112,6 +116,7 @@ def planes(subject: Subject, request: PlanesRequest) -> Planes:
         ],
         names=None if found.names is None else [name or None for name in found.names.tolist()],
         name_shares=None if found.shares is None else found.shares.tolist(),
+        given_names=[subject.names.get(cell) for cell in range(grid.cells)] if subject.names else None,
         planes=_planes(model, found, columns),
         quantisation_error=finite(found.quantisation_error),
         topographic_error=found.topographic_error,
