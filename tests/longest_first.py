@@ -8,23 +8,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LONGEST = (
-    "tests/ingest/test_fuzz.py",
-    "tests/ml/test_memory.py",
-    "tests/ml/test_sixth_file.py",
-    "tests/test_guide.py",
-    "tests/services/jobs/test_any_order.py",
+    "tests/test_quality.py",
     "tests/api/test_contract.py",
+    "tests/ingest/test_fuzz.py",
+    "tests/test_embedded.py",
+    "tests/services/jobs/test_any_order.py",
+    "tests/ml/test_sixth_file.py",
+    "tests/test_process_memory.py",
+    "tests/test_guide.py",
+    "tests/ml/training/test_train.py",
+    "tests/ml/contract/test_minimum.py",
+    "tests/api/test_predict_dataset.py",
     "tests/workers/test_faults.py",
+    "tests/test_cli.py",
+    "tests/api/routes/test_jobs.py",
     "tests/api/routes/test_health.py",
     "tests/test_demo.py",
-    "tests/test_quality.py",
-    "tests/workers/test_small_jobs.py",
-    "tests/api/test_predict_dataset.py",
-    "tests/test_process_memory.py",
-    "tests/test_logs.py",
-    "tests/test_sdk.py",
 )
-"""More than 20 seconds on two cores, the longest first."""
+"""More than 15 seconds on two cores. The first few fit no trees, whose kernels take longest to compile meanwhile."""
 
 
 def pytest_collection_modifyitems(items):

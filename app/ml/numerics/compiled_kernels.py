@@ -28,7 +28,7 @@ def compile_all() -> None:
 
 def _mark() -> Path | None:
     folder = cache_folder()
-    return None if folder is None else folder / f"all-{digest_of([*_processor(), *_sources()])}.compiled"
+    return None if folder is None else folder / f"all-{digest_of([*_processor(), *sorted(_sources())])}.compiled"
 
 
 def _processor() -> Iterator[str]:

@@ -44,8 +44,10 @@ APART = {"nogil": True, "forceinline": False, "_nrt": False}
 function.
 """
 
-COMPILING_SECONDS = 60.0
-"""Longest wait for another process that compiles the same kernel; one that is frozen must not hold up the others."""
+COMPILING_SECONDS = 180.0
+"""Longest wait for another process that compiles the same kernel, which on a busy machine takes minutes; one that is
+frozen must not hold up the others for ever.
+"""
 _kernels: list["Kernel[..., Any]"] = []
 _lock = threading.RLock()
 
