@@ -21,7 +21,7 @@ class ClusterNameRepository:
 
     def current(self, model: str, version: int) -> ClusterNames:
         """Raises ModelNotFound, VersionNotFound."""
-        self._models.row(model, version)
+        self._models.demand(model, version)
         newest = select(ClusterNamesRow).where(*_of(model, version)).order_by(ClusterNamesRow.revision.desc())
         row = self.session.scalars(newest.limit(1)).one_or_none()
         revision = 0 if row is None else row.revision
@@ -54,7 +54,7 @@ class ClusterNameRepository:
 
     def history(self, model: str, version: int, limit: int, cursor: str | None = None) -> ClusterNamesHistory:
         """Changes, newest first. Raises as `current` does, and InvalidRequest for what is no cursor."""
-        self._models.row(model, version)
+        self._models.demand(model, version)
         own = select(ClusterNamesRow).where(*_of(model, version))
         if cursor is not None:
             own = own.where(ClusterNamesRow.revision < number(cursor))

@@ -83,7 +83,7 @@ class ModelRepository:
         return self.session.execute(grown.returning(ModelRow.last_version)).scalar_one()
 
     def version(self, model: str, version: int) -> ModelVersion:
-        """Of its report only the parts that a version shows are read: the rest is larger by far."""
+        """The record of a version, without the larger part of its report, which is not read."""
         return _version(*self._found(model, version, ModelVersionRow, *_SHOWN, options=_SLIM))
 
     def report(self, model: str, version: int) -> Report:
@@ -226,7 +226,7 @@ _SHOWN = (
     ),
     ModelVersionRow.report["warnings"],
 )
-"""What a version shows of its report: its metrics, of test rows if there are any, and its warnings."""
+"""Parts of the report in the record of a version: metrics, of test rows if there are any, and warnings."""
 
 
 def _at(model: str, version: int) -> tuple[ColumnElement[bool], ...]:

@@ -31,7 +31,6 @@ TABLE = {
     "final_estimator": ("Learner", "combines the members"),
     "fit_intercept": (TRUTH, "constant term"),
     "gamma": ("several", "Factor in the kernel"),
-    "gamma": (NUMBER, "Factor of the squared distance in the kernel"),
     "graph": (WORD, "Similarity graph of the rows"),
     "indefinite": (WORD, "not positive semidefinite"),
     "init": (WORD, "Starting"),

@@ -54,7 +54,6 @@ from app.ml.contract.algorithm import (
     Labels,
     Matrix,
     Meaning,
-    Params,
     Size,
     Symmetry,
     Task,
@@ -71,30 +70,20 @@ from app.ml.numerics.clustering.kernel_descent import (
 )
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.kernel_functions.given_kernel import Given
-from app.ml.numerics.kernel_functions.kernel_function import KernelFunction
-from app.ml.numerics.kernel_functions.linear_kernel import Linear
-from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
+from app.ml.numerics.kernel_functions.kernel_params import KernelParams, gamma_of
 
 AT_ONCE = 2**24
 """Sums that are kept at once, of all clusters for all rows, unless one start has more."""
 
 
-class KernelKMeans(Params):
+MOVABLE = {"linear", "rbf", "anova"}
+"""Kernels by which distances stay when all rows move: these are counted from their mean, to lose no digits."""
+
+
+class KernelKMeans(KernelParams):
     """Kernel k-means clustering."""
 
     n_clusters: int = Field(8, ge=1, le=10_000, description="Number of clusters.")
-    kernel: Literal["linear", "rbf"] = Field(
-        "rbf",
-        description="Kernel of two rows x and y. `linear`: x·y; `rbf`: exp(−gamma·‖x − y‖²). Unused where relations "
-        "give the kernel.",
-    )
-    gamma: float | None = Field(
-        None,
-        ge=1e-12,
-        le=1e12,
-        description="Factor of the squared distance in the kernel `rbf`, in prepared (scaled) columns; null: 1 over "
-        "the number of columns and the mean of their variances. Unused by `linear`.",
-    )
     init: Literal["greedy-k-means++", "random-partition"] = Field(
         "greedy-k-means++",
         description="Starting partition. `greedy-k-means++`: rows go to the nearest of rows far from each other, each "
@@ -123,7 +112,7 @@ class State(NamedTuple):
 
 def fit(params: KernelKMeans, data: Data, context: Context) -> Fit[State]:
     state, group = _unfitted(params, data)
-    kernel = _kernel(params, state.gamma) if data.square is None else Given(data.square)
+    kernel = params.function(state.gamma) if data.square is None else Given(data.square)
     problem = Problem(kernel, state.rows, state.weights)
     best = _best(params, problem, context)
     k = len(best.squares)
@@ -151,22 +140,16 @@ def _unfitted(params: KernelKMeans, data: Data) -> tuple[State, Labels]:
     order = canonical_order(data.x)
     x, weights = data.x[order], data.weights[order]
     new = np.append(True, (x[1:] != x[:-1]).any(axis=1))
-    origin = np.average(x, axis=0, weights=weights)
+    origin = np.average(x, axis=0, weights=weights) if params.kernel in MOVABLE else np.zeros(x.shape[1])
     rows, group = x[new] - origin, np.empty(n, np.intp)
     group[order] = np.cumsum(new) - 1
     summed = np.add.reduceat(weights, np.flatnonzero(new))
-    spread = float(summed @ np.square(rows).sum(axis=1) / summed.sum())
-    gamma = params.gamma or 1 / (spread or 1.0)
-    return _without_clusters(rows, summed)._replace(gamma=gamma, origin=origin), group
+    return _without_clusters(rows, summed)._replace(gamma=gamma_of(params, data), origin=origin), group
 
 
 def _without_clusters(rows: Matrix, weights: Vector) -> State:
     none = np.zeros(0, np.intp)
     return State(rows, weights, none, none, np.zeros(0), 0.0, 1.0, np.zeros(0))
-
-
-def _kernel(params: KernelKMeans, gamma: float) -> KernelFunction:
-    return Linear() if params.kernel == "linear" else Rbf(np.array([gamma]))
 
 
 def _best(params: KernelKMeans, problem: Problem, context: Context) -> Descent:
@@ -187,7 +170,7 @@ def _best(params: KernelKMeans, problem: Problem, context: Context) -> Descent:
 
 def predict(params: KernelKMeans, state: State, x: Matrix) -> Labels:
     if len(state.origin):
-        problem = Problem(_kernel(params, state.gamma), state.rows, state.weights)
+        problem = Problem(params.function(state.gamma), state.rows, state.weights)
         rows = x - state.origin
     else:
         problem, rows = Problem(Given(x.T), state.rows, state.weights), np.arange(float(len(x)))[:, None]
@@ -202,7 +185,7 @@ def predict(params: KernelKMeans, state: State, x: Matrix) -> Labels:
 
 def summary(params: KernelKMeans, state: State) -> JSON:
     """`gamma` is the one that was used; null where the kernel has none. `inertia`: the objective."""
-    used = params.kernel == "rbf" and len(state.origin) > 0
+    used = params.kernel != "linear" and len(state.origin) > 0
     return {
         "sizes": state.sizes.tolist(),
         "inertia": state.inertia,

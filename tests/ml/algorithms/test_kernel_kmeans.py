@@ -112,7 +112,7 @@ def test_starts_at_once_are_starts_one_by_one():
         np.testing.assert_array_equal(alone.labels, together.labels)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "anova"])
 def test_training_rows_and_new_ones_go_to_the_nearest_mean(kernel):
     x = datasets.load_iris().data
     params = KernelKMeans(n_clusters=3, kernel=kernel, n_init=5)
@@ -121,7 +121,7 @@ def test_training_rows_and_new_ones_go_to_the_nearest_mean(kernel):
     rows = state.rows + state.origin
     np.testing.assert_array_equal(predict(params, state, rows), state.labels)
     assert state.sizes.sum() == 150
-    function = Linear() if kernel == "linear" else Rbf(np.array([state.gamma]))
+    function = params.function(state.gamma)
     apart = np.empty((40, 3))
     for label in range(3):
         some = state.labels == label
@@ -161,11 +161,11 @@ def test_a_kernel_that_is_not_positive_semidefinite_ends_before_the_objective_ri
         assert all(after < before for before, after in pairwise(found.inertia))
 
 
-def test_gamma_is_one_over_the_columns_and_their_mean_variance():
+def test_gamma_is_one_over_the_columns_and_the_variance_of_all_numbers():
     x = np.random.default_rng(0).normal(size=(50, 3)) * [1, 2, 5]
     params = KernelKMeans(n_clusters=2)
     state = fit(params, of(x), Context.of(0)).state
-    assert state.gamma == pytest.approx(1 / (3 * x.var(axis=0).mean()))
+    assert state.gamma == pytest.approx(1 / (3 * x.var()))
     assert summary(params, state)["gamma"] == state.gamma
     assert summary(KernelKMeans(kernel="linear"), state)["gamma"] is None
 

@@ -1,19 +1,16 @@
 """Rows of a kernel matrix, computed when they are needed: of points, or of a given square."""
 
-from typing import NamedTuple, Protocol, Self, TypeAlias
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.kernel_functions.anova_kernel import Anova
-from app.ml.numerics.kernel_functions.linear_kernel import Linear
+from app.ml.numerics.kernel_functions.kernel_params import Kernel
 from app.ml.numerics.kernel_functions.polynomial_kernel import Polynomial
 from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 from app.ml.numerics.kernel_functions.sigmoid_kernel import Sigmoid
 from app.ml.numerics.support_vectors.compiled import kernel_values as compiled
-
-Kernel: TypeAlias = Linear | Polynomial | Rbf | Sigmoid | Anova
-"""Kernels that have a compiled form; an Rbf has one γ."""
 
 
 class KernelRows(Protocol):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidData
 from app.ml.contract.algorithm import JSON, Data, Labels, Matrix, Size, Vector
+from app.ml.numerics.kernel_functions.kernel_params import gamma_of
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.support_vectors.kernel_rows import (
     KernelRows,
@@ -16,7 +17,7 @@ from app.ml.numerics.support_vectors.kernel_rows import (
     kernel_matrix,
     weighted_sums,
 )
-from app.ml.numerics.support_vectors.machine_params import MachineParams, gamma_of
+from app.ml.numerics.support_vectors.machine_params import MachineParams
 
 PROJECTED = 4000
 """Rows of a kernel that is projected at most."""
