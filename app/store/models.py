@@ -83,7 +83,7 @@ class ModelRepository:
         return self.session.execute(grown.returning(ModelRow.last_version)).scalar_one()
 
     def version(self, model: str, version: int) -> ModelVersion:
-        """Of its report only the parts that a version shows are read: the rest is larger by far."""
+        """Reads only the parts of its report that a version shows: the rest is larger by far."""
         return _version(*self._found(model, version, ModelVersionRow, *_SHOWN, options=_SLIM))
 
     def report(self, model: str, version: int) -> Report:
@@ -226,7 +226,7 @@ _SHOWN = (
     ),
     ModelVersionRow.report["warnings"],
 )
-"""What a version shows of its report: its metrics, of test rows if there are any, and its warnings."""
+"""Parts of the report that a version shows: its metrics, of test rows if there are any, and its warnings."""
 
 
 def _at(model: str, version: int) -> tuple[ColumnElement[bool], ...]:
