@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidRequest
-from app.ml.contract.algorithm import Form, Meaning, TargetUse
+from app.errors import InvalidData, InvalidRequest
+from app.ml.contract.algorithm import Accepts, Form, Meaning, TargetUse
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation
 from app.ml.models.golden import check_golden
@@ -30,6 +30,8 @@ GIVEN = {
     (Form.EDGES, Meaning.KERNEL): {"value": "value"},
     (Form.PAIRS, Meaning.CONSTRAINT): {"kind": "kind"},
 }
+GAPS = Accepts.UNKNOWN_PAIRS
+"""Squares with unknown values are drawn for algorithms that accept them."""
 PARAMETERS = {
     "agglomerative": {"linkage": "single"},
     "metric_learning": {"method": "pairs"},
@@ -124,3 +126,20 @@ def test_edges_alone_are_learned_from_and_items_predicted(case, meaning):
     made = train(edges.planned, edges.table, data_digest="sha256:0")
     assert decode(made.blob).predict(by_item).predictions == beside
     check_golden(decode(made.blob), made.golden)
+
+
+@pytest.mark.parametrize("meaning", [meaning for form, meaning in GIVEN if form is Form.SQUARE])
+def test_unknown_values_of_a_square_are_learned_from_or_refused_with_their_cells(case, meaning):
+    if meaning not in case.algorithm.relations.get(Form.SQUARE, ()):
+        return
+    request, table = planned(case, Form.SQUARE, meaning)
+    for row, column in ((3, 8), (8, 3)):
+        cells = table[f"to {column}"].to_pylist()
+        table = table.set_column(column, f"to {column}", pa.array([*cells[:row], None, *cells[row + 1 :]]))
+    if GAPS in case.algorithm.accepts:
+        made = train(request, table, data_digest="sha256:0")
+        check_golden(decode(made.blob), made.golden)
+        return
+    with pytest.raises(InvalidData) as refused:
+        train(request, table, data_digest="sha256:0")
+    assert [fault.pointer for fault in refused.value.faults] == ["/rows/3/to 8", "/rows/8/to 3"]

@@ -13,6 +13,7 @@ from app.ml.contract.algorithm import Accepts, silent
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from tests.ml.contract.drawn_tables import plain, requests
 
@@ -105,6 +106,26 @@ def test_a_role_that_an_algorithm_does_not_take_is_refused_by_name(case, field):
         return
     assert fault.pointer == f"/{field}"
     assert fault.detail.startswith(detail.format(task=case.task, name=case.entry.name))
+
+
+def test_rows_are_learned_by_difficulty_or_it_is_refused_by_name(case):
+    online = {"algorithm": {"name": "linear_sgd", "solver": "online"}} if case.entry.name == "linear_sgd" else {}
+    spec = TrainSpec.model_validate(
+        plain(case).spec.model_dump(exclude={"algorithm"}, exclude_unset=True)
+        | {"algorithm": {"name": case.entry.name}, "difficulty": "weight", "difficulty_stages": 2}
+        | online
+    )
+    request = plain(case)._replace(spec=spec)
+    try:
+        planned = request.planned()
+    except InvalidRequest as refused:
+        (fault,) = refused.faults
+        assert fault.pointer == "/difficulty"
+        assert case.entry.name in fault.detail
+        return
+    made = train(planned, request.table, data_digest="sha256:0")
+    assert "weight" not in [column.name for column in decode(made.blob).inputs]
+    check_golden(decode(made.blob), made.golden)
 
 
 @pytest.mark.parametrize("field", ["target", "item", "weights", "group", "time"])
