@@ -189,6 +189,10 @@ def models(walk):
     walk("get_model_version", "GET", "/v1/models/species/versions/1")
     walk("get_model_report", "GET", "/v1/models/species/versions/1/report")
     walk("list_model_plots", "GET", "/v1/models/species/versions/1/plots")
+    names = {"names": [{"cluster": 0, "name": "Short petals"}, {"cluster": 1, "name": "Long petals"}]}
+    walk("replace_cluster_names", "PUT", "/v1/models/dendrogram/versions/1/names", names)
+    walk("list_cluster_names", "GET", "/v1/models/dendrogram/versions/1/names")
+    walk("list_cluster_name_changes", "GET", "/v1/models/dendrogram/versions/1/names/history")
     walk("draw_model_plot", "GET", "/v1/models/species/versions/1/plots/confusion_heatmap")
 
 

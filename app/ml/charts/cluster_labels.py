@@ -6,7 +6,7 @@ from types import MappingProxyType
 from app.ml.charts.specification import printable
 
 NO_NAMES: Mapping[int, str] = MappingProxyType({})
-LONGEST = 28
+LONGEST = 22
 """Characters of a name; of a longer one a picture has the first."""
 
 

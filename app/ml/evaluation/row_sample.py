@@ -35,6 +35,9 @@ class RowSample(Wire):
     """Values of single training rows, for plots. All lists of rows have the order of `rows`."""
 
     rows: list[int] = Field(description="Numbers of the rows in the dataset, from 0, in ascending order.")
+    items: list[str] | None = Field(
+        None, description="Name of each row, by the column `item` of the training; null: it named none."
+    )
     rows_train: int = Field(
         description=f"Number of training rows, among which {MOST_ROWS:,} are drawn with the seed of the training where "
         "there are more."

@@ -41,7 +41,7 @@ def draw(of: PlotSubject) -> Drawing:
     shade = colour("series", [name for name, _ in drawn], f"{thing} (share)")
     x, y = (_position(axis, name) for axis, name in zip("xy", found.columns, strict=True))
     lines = [row for name, one in drawn for row in _outline(name, one)]
-    means = [_mean(name, called[one.component], one) for name, one in drawn]
+    means = [_mean(name, str(one.component), one) for name, one in drawn]
     layers = [_whole(found), _ellipses(lines, shade), *_means(means, shade, found.columns, thing)]
     view = {"width": SIDE, "height": SIDE, "encoding": {"x": x, "y": y}, "layer": layers[len(drawn) < 2 :]}
     return Drawing(view, _subtitle(found, len(drawn), thing))

@@ -3,7 +3,7 @@
 Ellipses hold 95 % of a normal distribution with the mean and covariance of a class or cluster.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from app.ml.charts.layers import layer, whiskers
 from app.ml.charts.normal_ellipse import LEVEL, normal_ellipse
 from app.ml.charts.numbers import short
 from app.ml.charts.row_groups import NONE, OTHERS, drawn_rows, order_of, row_groups
-from app.ml.charts.specification import Specification
+from app.ml.charts.specification import Specification, printable
 from app.ml.charts.summaries import component_shares, entries
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.evaluation.row_sample import RowSample
@@ -28,6 +28,8 @@ NORMAL = 1.959964
 ALONE = "", NONE, OTHERS
 """Groups without an ellipse: rows without a class, or of several."""
 LARGEST = float(np.finfo(float).max)
+MOST_ITEMS = 40
+"""Rows up to which their names are written."""
 STRIP = 34
 """Height of the rows of a class in pixels, where there is one coordinate."""
 
@@ -55,14 +57,23 @@ def _plane(points: list[dict[str, JSON]], order: list[str], titles: list[str], l
         for axis, title, domain in zip("xy", titles, domains, strict=True)
     )
     shade = colour("series", order, legend)
-    seen = tooltips(row="row", series=legend, x=titles[0], y=titles[1])
+    named = bool(points) and "item" in points[0]
+    seen = tooltips(row="row", **({"item": "item"} if named else {}), series=legend, x=titles[0], y=titles[1])
     marks = layer({"type": "point"}, color=shade, tooltip=seen) if order != [""] else layer("point", tooltip=seen)
     line = {"type": "line", "strokeWidth": 1.6, "fillOpacity": 0.06}
     lines = layer(line, color=shade, fill=shade, order={"field": "place", "type": "quantitative"})
     layers = [{"data": data(outlines), **lines}] if outlines else []
     encoding = {"x": x, "y": y}
     size = {"width": WIDTH, "height": _height(*domains)}
-    return {**size, "encoding": encoding, "layer": [*layers, {"data": data(points), **marks}]}
+    return {**size, "encoding": encoding, "layer": [*layers, {"data": data(points), **marks}, *_items(points)]}
+
+
+def _items(points: list[dict[str, JSON]]) -> list[Specification]:
+    """Names of the rows beside their points, where there are few."""
+    if not 0 < len(points) <= MOST_ITEMS or "item" not in points[0]:
+        return []
+    mark = {"type": "text", "align": "left", "dx": 6, "dy": -5, "limit": 110}
+    return [{"data": data(points), **layer(mark, text={"field": "item", "type": "nominal"})}]
 
 
 def _strip(points: list[dict[str, JSON]], order: list[str], title: str, of: PlotSubject) -> Specification:
@@ -91,9 +102,11 @@ def _points(sample: RowSample, groups: list[str]) -> Iterator[dict[str, JSON]]:
     """A row for each of those that have finite coordinates."""
     columns = [axis.values for axis in sample.axes]
     labels = sample.classes or [None] * len(sample.rows)
-    for row, group, label, *values in zip(sample.rows, groups, labels, *columns, strict=True):
+    items: Sequence[str | None] = sample.items or [None] * len(sample.rows)
+    for row, group, label, item, *values in zip(sample.rows, groups, labels, items, *columns, strict=True):
         if all(value is not None for value in values):
             named = {} if label is None else {"label": str(label)}
+            named |= {} if item is None else {"item": printable(item)}
             yield {"row": row, "series": group, **dict(zip("xy", values, strict=False)), **named}
 
 

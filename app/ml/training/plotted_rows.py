@@ -37,7 +37,11 @@ def plotted_rows(training_set: TrainingSet, fitted: Fitted, predicted: Predictio
     with np.errstate(over="ignore", invalid="ignore"):
         fields = _fields(fitted, predicted, rows)
     return RowSample(
-        rows=data.numbers[rows].tolist(), rows_train=n, classes=_classes(training_set, fitted, rows), **fields
+        rows=data.numbers[rows].tolist(),
+        items=None if data.items is None else [str(item) for item in data.items[rows]],
+        rows_train=n,
+        classes=_classes(training_set, fitted, rows),
+        **fields,
     )
 
 

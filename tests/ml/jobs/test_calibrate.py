@@ -104,6 +104,15 @@ def test_rows_that_fitted_a_map_do_not_evaluate_it_and_the_others_do(sure, table
     assert evaluated(after, table, "sha256:copy").rows == made.result.rows_test
 
 
+def test_the_report_has_the_reliability_after_the_map(sure, table):
+    made = outcome(sure, table, n_bins=5)
+    (curve,) = made.trained.report.reliability
+    assert [curve] == made.result.after.curves
+    assert curve != made.result.before.curves[0]
+    assert sum(one.rows for one in curve.bins) == made.result.rows_test
+    assert len(curve.bins) <= 5
+
+
 def test_on_its_own_dataset_only_rows_that_were_held_out_calibrate_a_model():
     own = echoes(400, 3)
     base = naive(own, data_digest="sha256:own", validation={"test_fraction": 0.5})

@@ -125,6 +125,21 @@ def test_classes_are_those_of_all_members(voting):
     np.testing.assert_allclose(made.predict(strange()).probabilities, expected, rtol=1e-9, atol=1e-12)
 
 
+def test_reliability_is_that_of_the_mean_probabilities():
+    members = [model(flats(), name, "dear") for name in ("decision_tree", "logistic")]
+    table = flats(seed=2)
+    made = combined(table, members)
+    probabilities = decode(made.blob).predict(table).probabilities
+    shares = [np.mean([one == label for one in table["dear"].to_pylist()]) for label in ("cheap", "dear", "fair")]
+    assert [curve.label for curve in made.report.reliability] == ["cheap", "dear", "fair"]
+    for curve, p, share in zip(made.report.reliability, probabilities.T, shares, strict=True):
+        rows = np.array([one.rows for one in curve.bins])
+        assert rows.sum() == made.report.rows_test == 200
+        assert rows @ [one.mean_probability for one in curve.bins] / 200 == pytest.approx(p.mean())
+        assert rows @ [one.observed_share.value for one in curve.bins] / 200 == pytest.approx(share)
+    assert combined(table, [model(flats(), "ridge"), model(flats(), "linear")]).report.reliability is None
+
+
 def test_it_may_say_that_it_does_not_know():
     members = [model(flats(), name, "dear") for name in ("decision_tree", "logistic", "knn")]
     made = combined(flats(seed=2), members, min_probability=1, voting="hard")

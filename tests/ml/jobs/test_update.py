@@ -155,6 +155,19 @@ def test_rows_are_evaluated_before_they_are_learned_and_after(rents):
     assert report.reuse.data_digest == "sha256:next"
 
 
+def test_reliability_counts_the_rows_that_evaluated_the_version_before():
+    base = trained(full(200, 0), {"name": "linear_sgd"}, "dear")
+    table = full(80, 5)
+    report = outcome(base, table).trained.report
+    probabilities = base.model.predict(table).probabilities
+    for curve, p in zip(report.reliability, probabilities.T, strict=True):
+        assert sum(one.rows for one in curve.bins) == report.rows_test == 80
+        mean = sum(one.rows * one.mean_probability for one in curve.bins) / 80
+        assert mean == pytest.approx(p.mean())
+    assert [curve.label for curve in report.reliability] == list(base.model.classes)
+    assert outcome(trained(full(200, 0), ONLINE), table).trained.report.reliability is None
+
+
 def test_a_receipt_names_the_base_and_all_batches(rents):
     second = after(rents, full(40, 5), full(40, 6))
     receipt = second.version.header.receipt

@@ -77,6 +77,41 @@ def test_one_coordinate_is_a_strip_for_each_class_with_the_middle_of_its_normal_
     assert set(spans) == {"no", "yes"}
 
 
+def test_few_rows_have_their_names_and_many_have_them_under_the_pointer():
+    of = drawn_from("flowers", "pca")
+    sample = of.report.row_sample
+    names = [f"flower {row}" for row in sample.rows]
+    many = drawing(resampled(of, items=names), "projection_scatter").view["layer"]
+    assert [one["mark"] for one in many] == ["point"]
+    assert {"field": "item", "title": "item"} in many[0]["encoding"]["tooltip"]
+    axes = [RowAxis(name=axis.name, values=axis.values[:20]) for axis in sample.axes]
+    few = resampled(of, rows=sample.rows[:20], items=names[:20], axes=axes)
+    layers = drawing(few, "projection_scatter").view["layer"]
+    assert [row["item"] for row in layers[-1]["data"]["values"]] == names[:20]
+    assert layers[-1]["mark"]["type"] == "text"
+
+
+def test_names_of_clusters_stand_in_the_plots_beside_their_numbers():
+    of = drawn_from("flowers", "kmeans", features=THREE, n_clusters=3)
+    named = of._replace(subject=of.subject._replace(names={1: "Long petals", 2: "x" * 60}))
+    for name in ("cluster_cards", "cluster_prototypes", "cluster_sizes", "projection_scatter", "silhouette"):
+        written = str(drawing(named, name).view)
+        assert "1 Long petals" in written, name
+        assert "2 xxx" in written, name
+        assert "x" * 30 not in written, name
+    groups = row_groups(of.report.row_sample, {0: "b", 1: "a"})
+    assert order_of(groups, of.report.row_sample) == ["0 b", "1 a", "2"]
+
+
+@pytest.mark.parametrize(("name", "thing"), [("kmeans", "cluster"), ("gmm", "component")])
+def test_ellipses_are_of_clusters_or_of_components(name, thing):
+    of = drawn_from("flowers", name, features=THREE)
+    drawn = drawing(of, "component_ellipses")
+    assert f"{thing}s" in drawn.subtitle[0]
+    assert f"rows of a {thing} lie" in drawn.subtitle[1]
+    assert f"{thing} (share)" in str(drawn.view)
+
+
 def test_rows_without_a_finite_place_are_left_out():
     of = drawn_from("flowers", "pca")
     axes = [
