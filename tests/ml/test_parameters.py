@@ -12,6 +12,7 @@ from app.ml.contract.algorithm import Data, Task
 
 COUNT, NUMBER, TRUTH, WORD = "integer", "number", "boolean", "string"
 TABLE = {
+    "activation": (WORD, "Function of hidden units"),
     "cannot_link_weight": (NUMBER, "Penalty of a pair that cannot be together"),
     "ccp_alpha": (NUMBER, "cost-complexity"),
     "class_loss": (WORD, "Loss that is minimised in classification"),
@@ -27,7 +28,10 @@ TABLE = {
     "final_estimator": ("Learner", "combines the members"),
     "fit_intercept": (TRUTH, "constant term"),
     "graph": (WORD, "Similarity graph of the rows"),
+    "growth": (NUMBER, "Factor of the rate"),
+    "hidden_layers": ("array", "Number of units of each hidden layer"),
     "init": (WORD, "Starting"),
+    "init_range": (NUMBER, "Largest starting weight"),
     "interval_of": (WORD, "Target of a prediction interval"),
     "l1": (NUMBER, "Penalty"),
     "l2": (NUMBER, "Penalty"),
@@ -48,6 +52,7 @@ TABLE = {
     "min_samples_leaf": (NUMBER, "Smallest .* of a leaf"),
     "min_samples_split": (NUMBER, "Smallest .* of a node that is split"),
     "missing": (WORD, "Treatment of missing values"),
+    "momentum": (NUMBER, "Share of the step before"),
     "must_link_weight": (NUMBER, "Penalty of a pair that must be together"),
     "n_clusters": (COUNT, "Number of clusters"),
     "n_components": (COUNT, "Number of (directions|components)"),
@@ -55,10 +60,12 @@ TABLE = {
     "n_init": (COUNT, "Number of starts"),
     "n_iter_no_change": (COUNT, "without improvement on the held-out rows"),
     "n_neighbors": (COUNT, "Number of neighbours"),
+    "optimizer": (WORD, "Method of the training"),
     "p": (NUMBER, "Power"),
     "penalise_intercept": (TRUTH, "intercept"),
     "priors": ("several", "Prior probabilities"),
     "radius": (NUMBER, "Largest distance"),
+    "reduction": (NUMBER, "Factor of the rate"),
     "selection": (WORD, "Choice of the strength"),
     "shrinkage": (NUMBER, "Share of the (pooled|mean) variance in"),
     "shuffle": (TRUTH, "new order"),
@@ -105,7 +112,7 @@ RETIRED = [
     "words",
 ]
 MEAN, SUM = {"lasso", "linear_sgd", "logistic"}, {"ridge"}
-NETWORKS = {"mlp"}
+NETWORKS = {"autoencoder", "mlp"}
 """Their penalties stand beside the mean too; their minimum is not the only one."""
 
 
