@@ -21,7 +21,7 @@ def training(model, dataset, target, **algorithm):
 
 def losses(client, model):
     curves = client.get(f"/v1/models/{model}/versions/1/report").json()["curves"]
-    return next(curve["values"] for curve in curves if curve["name"] == "loss")
+    return next(curve["y"] for curve in curves if curve["name"] == "loss")
 
 
 def test_a_network_learns_a_circle_and_reports_its_layers(client, done, dataset):
@@ -63,3 +63,42 @@ def test_what_does_not_fit_together_is_refused_by_name(client, dataset, paramete
     response = client.post("/v1/jobs/train", json=training("no", dataset, "y", **parameters))
     assert response.status_code == 422
     assert [error["pointer"] for error in response.json()["errors"]] == [at]
+
+
+@pytest.fixture(scope="module")
+def codes(done, dataset):
+    """An autoencoder of both columns."""
+    algorithm = {"name": "autoencoder", "hidden_layers": [6], "n_components": 2, "epochs": 50}
+    done("train", {"model": "codes", "dataset": dataset, "features": ["a", "b"], "algorithm": algorithm})
+    return {"model": "codes", "version": 1}
+
+
+def test_codes_are_decoded_and_rows_restored(client, codes):
+    rows = [{"a": 0.5, "b": -0.5}, {"a": 30, "b": 30}]
+    body = {"rows": rows}
+    found = client.post("/v1/models/codes/predict?include=distance,anomaly", json=body).json()
+    assert [len(code) for code in found["predictions"]] == [2, 2]
+    assert found["outputs"]["anomaly"][1] is True
+    again = client.post("/v1/models/codes/reconstruct", json=body).json()
+    assert again["errors"] == pytest.approx(np.square(found["outputs"]["distance"]))
+    decoded = client.post("/v1/models/codes/decode", json={"predictions": found["predictions"]}).json()
+    assert [row["values"] for row in decoded["rows"]] == [row["values"] for row in again["rows"]]
+
+
+def test_codes_stand_in_front_of_any_learner(done, client, dataset, codes):
+    body = {"model": "behind-codes", "dataset": dataset, "target": "inside", "algorithm": {"name": "knn"}}
+    done("train", body | {"preprocessing": {"projection": codes}})
+    found = client.post("/v1/models/behind-codes/predict", json={"rows": [{"a": 0, "b": 0}]}).json()
+    assert found["predictions"] == ["in"]
+
+
+def test_a_network_starts_from_codes_and_from_a_network_of_another_target(client, done, dataset, codes):
+    sizes = {"hidden_layers": [6, 2], "frozen_layers": 2}
+    done("train", training("after-codes", dataset, "inside", **sizes) | {"initialise_from": codes})
+    receipt = client.get("/v1/models/after-codes/versions/1").json()["receipt"]["initialised_from"]
+    assert receipt["model"] == "codes"
+    start = {"model": "after-codes", "version": 1}
+    done("train", training("transferred", dataset, "y", **sizes) | {"initialise_from": start})
+    other = training("no", dataset, "y", **sizes, activation="relu") | {"initialise_from": codes}
+    response = client.post("/v1/jobs/train:validate", json=other)
+    assert [error["pointer"] for error in response.json()["errors"]] == ["/algorithm/activation"]

@@ -13,6 +13,7 @@ from app.ml.contract.algorithm import Data, Task
 COUNT, NUMBER, TRUTH, WORD = "integer", "number", "boolean", "string"
 TABLE = {
     "C": (NUMBER, "Cost of a row"),
+    "activation": (WORD, "Function of hidden units"),
     "cannot_link_weight": (NUMBER, "Penalty of a pair that cannot be together"),
     "cache_size": (NUMBER, "Most memory that computed rows of the kernel take"),
     "ccp_alpha": (NUMBER, "cost-complexity"),
@@ -33,7 +34,10 @@ TABLE = {
     "gamma": ("several", "Factor in the kernel"),
     "graph": (WORD, "Similarity graph of the rows"),
     "indefinite": (WORD, "not positive semidefinite"),
+    "growth": (NUMBER, "Factor of the rate"),
+    "hidden_layers": ("array", "Number of units of each hidden layer"),
     "init": (WORD, "Starting"),
+    "init_range": (NUMBER, "Largest starting weight"),
     "interval_of": (WORD, "Target of a prediction interval"),
     "kernel": (WORD, "Kernel of two rows"),
     "l1": (NUMBER, "Penalty"),
@@ -55,6 +59,7 @@ TABLE = {
     "min_samples_leaf": (NUMBER, "Smallest .* of a leaf"),
     "min_samples_split": (NUMBER, "Smallest .* of a node that is split"),
     "missing": (WORD, "Treatment of missing values"),
+    "momentum": (NUMBER, "Share of the step before"),
     "must_link_weight": (NUMBER, "Penalty of a pair that must be together"),
     "n_clusters": (COUNT, "Number of clusters"),
     "n_components": (COUNT, "Number of (directions|components)"),
@@ -62,10 +67,12 @@ TABLE = {
     "n_init": (COUNT, "Number of starts"),
     "n_iter_no_change": (COUNT, "without improvement on the held-out rows"),
     "n_neighbors": (COUNT, "Number of neighbours"),
+    "optimizer": (WORD, "Method of the training"),
     "p": (NUMBER, "Power"),
     "penalise_intercept": (TRUTH, "intercept"),
     "priors": ("several", "Prior probabilities"),
     "radius": (NUMBER, "Largest distance"),
+    "reduction": (NUMBER, "Factor of the rate"),
     "selection": (WORD, "Choice of the strength"),
     "shrinkage": (NUMBER, "Share of the (pooled|mean) variance in"),
     "shuffle": (TRUTH, "new order"),
@@ -112,7 +119,7 @@ RETIRED = [
     "words",
 ]
 MEAN, SUM = {"lasso", "linear_sgd", "logistic"}, {"ridge"}
-NETWORKS = {"mlp"}
+NETWORKS = {"autoencoder", "mlp"}
 """Their penalties stand beside the mean too; their minimum is not the only one."""
 
 

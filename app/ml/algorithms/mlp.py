@@ -25,9 +25,10 @@ Kingma & Ba (2015), arXiv:1412.6980; Srivastava et al. (2014), J. Mach. Learn. R
 Battiti & Brunato, The LION Way, ch. 9.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,22 +53,24 @@ from app.ml.contract.algorithm import (
 from app.ml.contract.staged_fit import fit_in_stages
 from app.ml.numerics.linear_models.softmax import of_two, probabilities
 from app.ml.numerics.networks.back_propagation import NetworkRows, OutputLoss
-from app.ml.numerics.networks.epochs import TrainedNetwork, passed, usual_batch
+from app.ml.numerics.networks.epochs import Watched, in_32_bits, passed, usual_batch
 from app.ml.numerics.networks.network_layers import Network, outputs, started
-from app.ml.numerics.networks.network_params import NetworkParams
-from app.ml.numerics.networks.network_report import held_out, in_other_units, layer_report, seconds, standard_columns
-from app.ml.numerics.networks.network_training import NetworkTask, Watched, in_32_bits, stepper, trained
-
-VANISHED = 1e-3
-"""Slope of the first layer, as a share of that of the last, below which a start is reported."""
-VANISHING = (
-    "The slopes of the first layer are {:.0e} of those of the last one at the start: gradients vanish through these "
-    "layers. Fewer layers, relu or tanh units, or a start from an autoencoder help."
+from app.ml.numerics.networks.network_params import NetworkParams, Width
+from app.ml.numerics.networks.network_report import (
+    endings,
+    held_out,
+    in_other_units,
+    layer_report,
+    seconds,
+    standard_columns,
 )
-DIVERGED = "The error grew without bound: learning_rate {:.3g} is too large. This is the best point on the way."
+from app.ml.numerics.networks.network_training import NetworkTask, stepper, trained
+
+OTHER_LAYERS = (
+    "The first hidden layer of the version to start from has {} units, not as many as this: the fit started anew."
+)
 ONE_CLASS = "There is only one class."
 NO_DROPOUT = Fault("/dropout", "Only adam and sgd leave units out: set optimizer to one of them, or dropout to 0.")
-Width = Annotated[int, Field(ge=1, le=10_000)]
 
 
 class MLP(NetworkParams):
@@ -131,8 +134,9 @@ def fit_from(params: MLP, state: State, data: Data, context: Context) -> Fit[Sta
     wanted, there = own.network.sizes, donor.sizes
     limit = min(state.hidden, len(params.hidden_layers))
     shared = next((layer for layer in range(limit) if wanted[layer + 1] != there[layer + 1]), limit)
-    if wanted[0] != there[0] or not shared:
-        return _fitted(params, own, data, context)
+    if not shared and limit:
+        fitted = _fitted(params, own, data, context)
+        return replace(fitted, warnings=(*fitted.warnings, OTHER_LAYERS.format(there[1])))
     layers = shared
     if isinstance(state, State) and wanted == there and np.array_equal(own.seen, state.seen):
         layers, own = len(donor.weights), own._replace(centre=state.centre, unit=state.unit)
@@ -152,16 +156,14 @@ def _fitted(params: MLP, state: State, data: Data, context: Context) -> Fit[Stat
     found = fit_in_stages(partial(_trained, params, held), state, learned, context)
     report = layer_report(task, rows, found.state.network, params.l2)
     ended = found.state._replace(slopes=report.slopes, saturation=report.saturation)
-    return Fit(
-        ended, found.converged, found.iterations, found.curves, (*_vanishing(state.start_slopes), *found.warnings)
-    )
+    return Fit(ended, found.converged, found.iterations, found.curves, found.warnings)
 
 
 def _trained(params: MLP, held: Data | None, state: State, data: Data, context: Context) -> Fit[State]:
     aside = None if held is None else _rows(state, held)
     task, rows = _task(params, state, data), _rows(state, data)
     network, end = trained(params, task, state.network, rows, Watched(aside, context.rng, context.progress))
-    warnings = (*_ended(params, end, early=held is not None),)
+    warnings = (*endings(params, end, state.start_slopes, early=held is not None),)
     return Fit(state._replace(network=network), end.converged, end.iterations, end.curves, warnings)
 
 
@@ -259,22 +261,6 @@ def _rows(state: State, data: Data) -> NetworkRows:
     return NetworkRows(x, data.targets[:, 1:] if state.seen.size == 2 else data.targets, weights)
 
 
-def _vanishing(slopes: Vector) -> Iterable[str]:
-    if len(slopes) > 2 and 0 < slopes[0] < VANISHED * slopes[-1]:
-        yield VANISHING.format(slopes[0] / slopes[-1])
-
-
-def _ended(params: MLP, end: TrainedNetwork, *, early: bool) -> Iterable[str]:
-    if end.diverged:
-        yield DIVERGED.format(params.rate)
-    elif end.best is not None:
-        yield f"Stopped early, as requested: the weights are those of iteration {end.best}."
-    elif not end.converged:
-        yield f"Not converged after {end.iterations} iterations."
-    if params.early_stopping and not early:
-        yield "There are too few rows to set some aside: not stopped early."
-
-
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=MLP,
@@ -287,7 +273,9 @@ ALGORITHM = Algorithm(
     faults=faults,
     seconds=lambda params, size: seconds(params, _sizes(params, size), size.rows),
     summary=summary,
-    warm_start=WarmStart(fit_from, moved, values="weights"),
+    warm_start=WarmStart(
+        fit_from, moved, equal=("activation",), values="weights", others=("autoencoder",), any_target=True
+    ),
     breaks={
         Symmetry.ROW_ORDER: "steps are of batches of rows in a drawn order",
         Symmetry.COLUMN_ORDER: "starting weights are drawn in the order of the columns",

@@ -192,6 +192,10 @@ class WarmStart(NamedTuple):
     """Parameters that both fits have in common."""
     values: str = "coefficients"
     """Noun for the numbers that the fit starts from."""
+    others: tuple[str, ...] = ()
+    """Further algorithms from whose states it starts, as their own `moved` gives them."""
+    any_target: bool = False
+    """True if a fit of another target, or none, may start from its states: only the columns need to be the same."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,7 @@ class Start(NamedTuple):
         if model is None or model.algorithm.warm_start is None:
             raise ValueError("only a plan with the fitted version reads rows")
         lead = f"{self.model}/{self.version} cannot be started from."
-        if (model.classes or ()) != classes:
+        if not model.algorithm.warm_start.any_target and (model.classes or ()) != classes:
             raise InvalidData(
                 f"{lead} Its classes are {_named(model.classes)}, those of this dataset {_named(classes)}."
             )
@@ -83,10 +83,9 @@ def start_faults(spec: TrainSpec, start: Start, planned: "Plan | None") -> Itera
         detail = f"{name} cannot start from a version. Algorithms that can: {', '.join(starters())}."
         yield Fault(AT, detail, "not_offered")
         return
-    if header.algorithm != name:
-        yield Fault(
-            AT, f"The model {start.model!r} is of {header.algorithm}: a training of {name} starts from its own."
-        )
+    if header.algorithm not in {name, *warm.others}:
+        own = " or ".join(("its own", *(f"one of {other}" for other in warm.others)))
+        yield Fault(AT, f"The model {start.model!r} is of {header.algorithm}: a training of {name} starts from {own}.")
         return
     if spec.preprocessing.projection is not None or "projection" in header.receipt:
         yield Fault(AT, "A training behind a projection, or from a version behind one, starts anew: leave one out.")
@@ -130,6 +129,9 @@ def _table_faults(start: Start, planned: "Plan") -> Iterator[Fault]:
         if kinds.get(column.name, column.kind) != column.kind:
             detail = f"The version learned from the column {column.name!r} as {column.kind}, not {kinds[column.name]}."
             yield Fault(AT, detail, "wrong_kind")
+    warm = find(header.algorithm).algorithm.warm_start
+    if warm is not None and warm.any_target:
+        return
     if header.task != planned.task:
         yield Fault(AT, f"The version does {header.task}, this training {planned.task}.")
     elif header.classes is not None and planned.target is not None:

@@ -30,7 +30,7 @@ class OutputLoss(Enum):
 
 
 class NetworkRows(NamedTuple):
-    """NetworkRows as a network learns from them."""
+    """Rows as a network learns from them."""
 
     x: Reals
     """(n, d) standardised."""
@@ -44,7 +44,7 @@ class NetworkRows(NamedTuple):
 
 
 class BackPropagation:
-    """OutputLoss and gradient of batches of rows, on arrays that are made once."""
+    """Loss and gradient of batches of rows, on arrays that are made once."""
 
     def __init__(
         self,

@@ -10,13 +10,16 @@ Battiti & Brunato, The LION Way, sections 9.2.2 and 9.3.2.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import Labels, Progress, Vector
+from app.ml.contract.algorithm import Progress, Vector
 from app.ml.numerics.linear_algebra.solve import EPS
 from app.ml.numerics.networks.back_propagation import BackPropagation, NetworkRows, Reals
 from app.ml.numerics.networks.compiled.training_steps import adam_step, momentum_step
+from app.ml.numerics.networks.corruption import Corruption
 from app.ml.numerics.networks.network_layers import length, parts
 from app.ml.numerics.optimise.gradient_descent import RUNAWAY
 from app.ml.numerics.row_blocks import BLOCK
@@ -53,6 +56,22 @@ class Stepper:
         adam_step(*numbers, self._first, self._second, corrected, FIRST_KEPT, SECOND_KEPT, 1 - SECOND_KEPT, FLOOR)
 
 
+class Watched(NamedTuple):
+    """The surroundings of a training."""
+
+    held: NetworkRows | None
+    """Rows that an early stop watches; None: there is none."""
+    rng: np.random.Generator
+    progress: Progress
+    corruption: Corruption | None = None
+    """Corruption of rows in each step; None: they are learned as they are."""
+
+
+def in_32_bits(rows: NetworkRows) -> NetworkRows:
+    """The same rows."""
+    return NetworkRows(*(np.ascontiguousarray(part, np.float32) for part in rows))
+
+
 @dataclass(frozen=True, kw_only=True)
 class EpochPlan:
     """Lengths of a training and of its steps, and its end."""
@@ -79,11 +98,6 @@ class TrainedNetwork:
     """Iteration that held-out rows are predicted best after; None without such rows."""
 
 
-def batches(order: Labels, size: int) -> list[Labels]:
-    """NetworkRows of each step; the last may have fewer."""
-    return [order[at : at + size] for at in range(0, len(order), size)]
-
-
 def passed(
     step: Stepper,
     propagation: BackPropagation,
@@ -92,11 +106,14 @@ def passed(
     *,
     batch_size: int,
     masks: Callable[[int], Sequence[Reals]] = lambda _: (),
+    changed: Callable[[Reals], Reals] | None = None,
 ) -> float:
     """A step for each batch of rows in their order; the mean loss that they met before they were learned."""
     total = 0.0
     for at in range(0, len(rows.x), batch_size):
         batch = rows.take(slice(at, at + batch_size))
+        if changed is not None:
+            batch = batch._replace(x=changed(batch.x))
         total += propagation(point, batch, float(len(batch.x)), masks(len(batch.x)))
         step(point, propagation.gradient)
     return total / len(rows.x)
@@ -115,19 +132,19 @@ def train_by_epochs(
     start: Vector,
     rows: NetworkRows,
     *,
-    held: NetworkRows | None,
     plan: EpochPlan,
-    rng: np.random.Generator,
-    progress: Progress,
+    watched: Watched,
 ) -> TrainedNetwork:
-    """rows, held: in 32 bits; held are those that an early stop watches. The result with the lowest watched loss.
+    """rows: in 32 bits. With held-out rows the result is the point that predicts them best.
 
-    Without held-out rows the training converges when its loss falls no longer by `tol`.
+    Without them the training converges when its loss falls no longer by `tol`.
     """
+    rng, held = watched.rng, watched.held and in_32_bits(watched.held)
     point = start.astype(np.float32)
+    changed = None if watched.corruption is None else partial(watched.corruption.of, rng=rng)
     masks = _masks(plan.dropout, propagation.sizes, rng)
-    watched = "loss" if held is None else "validation_loss"
-    curves: dict[str, list[float]] = {"loss": [], watched: []}
+    aim = "loss" if held is None else "validation_loss"
+    curves: dict[str, list[float]] = {"loss": [], aim: []}
     good, best, lowest, since = point.copy(), 0, math.inf, 0
     first = mean_loss(propagation, point, rows, plan.batch_size)
     order, moved = np.arange(len(rows.x)), NetworkRows(*(np.empty_like(part) for part in rows))
@@ -138,19 +155,19 @@ def train_by_epochs(
             for part, own in zip(rows, moved, strict=True):
                 np.take(part, order, axis=0, out=own)
             learned = moved
-        value = passed(step, propagation, point, learned, batch_size=plan.batch_size, masks=masks)
+        value = passed(step, propagation, point, learned, batch_size=plan.batch_size, masks=masks, changed=changed)
         if not (value <= RUNAWAY * max(first, EPS) and np.isfinite(point).all()):
             return TrainedNetwork(good.astype(float), False, epoch, curves, diverged=True)
         measures = {"loss": value}
         if held is not None:
-            measures[watched] = mean_loss(propagation, point, held, plan.batch_size)
+            measures[aim] = mean_loss(propagation, point, held, plan.batch_size)
         for name, measure in measures.items():
             curves[name].append(measure)
-        progress(epoch / plan.epochs, **measures)
-        since = 0 if measures[watched] < lowest - plan.tol else since + 1
-        if held is None or measures[watched] < lowest:
+        watched.progress(epoch / plan.epochs, **measures)
+        since = 0 if measures[aim] < lowest - plan.tol else since + 1
+        if held is None or measures[aim] < lowest:
             good[:], best = point, epoch
-        lowest = min(lowest, measures[watched])
+        lowest = min(lowest, measures[aim])
         if since >= plan.patience:
             return TrainedNetwork(good.astype(float), held is None, epoch, curves, best=None if held is None else best)
     return TrainedNetwork(good.astype(float), False, plan.epochs, curves, best=None if held is None else best)
@@ -181,5 +198,5 @@ def usual_batch(rows: int) -> int:
 
 
 def most_rows(sizes: Sequence[int]) -> int:
-    """NetworkRows of one sweep over all of them, whose values stay near the processor."""
+    """Rows of one sweep over all of them, whose values stay near the processor."""
     return max(1, 8 * BLOCK // max(sizes))

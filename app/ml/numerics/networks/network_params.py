@@ -1,12 +1,14 @@
 """Parameters that every network has, by which it is trained."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from app.ml.contract.algorithm import Params
 from app.ml.numerics.networks.network_layers import Activation
 
+Width = Annotated[int, Field(ge=1, le=10_000)]
+"""Number of units of a layer."""
 STOCHASTIC = frozenset({"adam", "sgd"})
 """Optimizers whose steps are of few rows."""
 RATES = {"adam": 1e-3, "sgd": 0.01, "gradient_descent": 0.1, "bold_driver": 0.1}

@@ -1,7 +1,7 @@
 """Facts of a network around its training: units of its columns, rows held out, slopes and saturation of its layers."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,11 +9,18 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import ColumnUnits, Data, Matrix, Vector
 from app.ml.numerics.networks.back_propagation import NetworkRows
-from app.ml.numerics.networks.epochs import usual_batch
+from app.ml.numerics.networks.epochs import TrainedNetwork, usual_batch
 from app.ml.numerics.networks.network_layers import Activation, Network, activate, parts, slopes
 from app.ml.numerics.networks.network_params import NetworkParams
 from app.ml.numerics.networks.network_training import NetworkLoss, NetworkTask
 
+VANISHED = 1e-3
+"""Slope of the first layer, as a share of that of the last, below which a start is reported."""
+VANISHING = (
+    "The slopes of the first layer are {:.0e} of those of the last one at the start: gradients vanish through these "
+    "layers. Fewer layers, relu or tanh units, or a start from an autoencoder help."
+)
+DIVERGED = "The error grew without bound: learning_rate {:.3g} is too large. This is the best point on the way."
 LOOKED_AT = 1000
 """Most rows that slopes and saturation are computed from."""
 SATURATED = 0.05
@@ -84,3 +91,17 @@ def seconds(params: NetworkParams, sizes: Sequence[float], rows: float) -> float
         return params.max_iter * (1e-4 + rows * weights * 3e-10)
     steps = max(1.0, rows / (params.batch_size or usual_batch(int(rows))))
     return params.epochs * (steps * (5e-5 + 2e-9 * weights) + rows * weights * 1.5e-10)
+
+
+def endings(params: NetworkParams, end: TrainedNetwork, start_slopes: Vector, *, early: bool) -> Iterator[str]:
+    """Warnings about a training. start_slopes: of each layer at its start. early: rows were held out."""
+    if len(start_slopes) > 2 and 0 < start_slopes[0] < VANISHED * start_slopes[-1]:
+        yield VANISHING.format(start_slopes[0] / start_slopes[-1])
+    if end.diverged:
+        yield DIVERGED.format(params.rate)
+    elif end.best is not None:
+        yield f"Stopped early, as requested: the weights are those of iteration {end.best}."
+    elif not end.converged:
+        yield f"Not converged after {end.iterations} iterations."
+    if params.early_stopping and not early:
+        yield "There are too few rows to set some aside: not stopped early."

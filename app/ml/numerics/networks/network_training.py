@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,6 +12,8 @@ from app.ml.numerics.networks.epochs import (
     EpochPlan,
     Stepper,
     TrainedNetwork,
+    Watched,
+    in_32_bits,
     mean_loss,
     most_rows,
     penalties,
@@ -81,15 +82,6 @@ class NetworkLoss:
         return total / weight + 0.5 * float(self._penalties @ (point * point)), gradient
 
 
-class Watched(NamedTuple):
-    """The surroundings of a training."""
-
-    held: NetworkRows | None
-    """Rows that an early stop watches; None: there is none."""
-    rng: np.random.Generator
-    progress: Progress
-
-
 def trained(
     params: NetworkParams, task: NetworkTask, network: Network, rows: NetworkRows, watched: Watched
 ) -> tuple[Network, TrainedNetwork]:
@@ -107,11 +99,6 @@ def stepper(params: NetworkParams, task: NetworkTask) -> Stepper:
     return Stepper(params.optimizer != "sgd", rate, params.momentum, penalties(task.sizes, params.l2), first)
 
 
-def in_32_bits(rows: NetworkRows) -> NetworkRows:
-    """The same rows."""
-    return NetworkRows(*(np.ascontiguousarray(part, np.float32) for part in rows))
-
-
 def _by_epochs(
     params: NetworkParams, task: NetworkTask, start: Vector, rows: NetworkRows, watched: Watched
 ) -> TrainedNetwork:
@@ -121,7 +108,6 @@ def _by_epochs(
         task.propagation(size, np.float32),
         start,
         in_32_bits(rows),
-        held=watched.held and in_32_bits(watched.held),
         plan=EpochPlan(
             batch_size=size,
             epochs=params.epochs,
@@ -130,8 +116,7 @@ def _by_epochs(
             tol=params.tol,
             patience=params.n_iter_no_change,
         ),
-        rng=watched.rng,
-        progress=watched.progress,
+        watched=watched,
     )
 
 

@@ -156,7 +156,7 @@ def along_lines(
         if found is None:
             direction = -gradient
             found = _line_minimum(function, begin, direction, first, precision)
-        if found is None:  # rounding hides any decrease
+        if found is None or not _lower(found[1], begin):  # rounding hides any decrease
             return Descent(point, flat(value, gradient, tol), iteration)
         length, (trial, value, slope) = found
         step = LineStep(gradient, direction, trial - point, slope)
@@ -176,6 +176,11 @@ class Point(NamedTuple):
         return cls(x, *function(x))
 
 
+def _lower(point: Point, begin: Point) -> bool:
+    """True if the value is lower, or else the slopes are smaller."""
+    return point.value < begin.value or bool(np.abs(point.gradient).max() < 0.9 * np.abs(begin.gradient).max())
+
+
 def _line_minimum(
     function: Function, begin: Point, direction: Vector, first: float, precision: float
 ) -> tuple[float, Point] | None:
@@ -186,13 +191,13 @@ def _line_minimum(
     """
     value, slope = begin.value, float(begin.gradient @ direction)
     low, low_slope, high, high_slope = 0.0, slope, np.inf, np.inf
-    length, best = first, None
+    length, best, least = first, None, np.inf
     for _ in range(TRIALS):
         trial = Point.of(function, begin.x + length * direction)
         own = float(trial.gradient @ direction)
-        falls = trial.value <= value + SUFFICIENT * length * slope
-        if falls and (best is None or trial.value <= best[1].value):
-            best = length, trial
+        falls = trial.value <= value + SUFFICIENT * length * slope + 4 * EPS * abs(value)
+        if falls and abs(own) < least:
+            best, least = (length, trial), abs(own)
         if falls and abs(own) <= precision * abs(slope):
             return length, trial
         if not falls or not own < 0:
