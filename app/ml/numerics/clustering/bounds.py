@@ -14,11 +14,21 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.clustering.compiled.bounds import ROUNDING, add_rows, compare_all, half_gaps, settle, undecided
-from app.ml.numerics.neighbours.distances import FEW, Frame, Scores, squared_distances
+from app.ml.numerics.clustering.compiled.bounds import (
+    ROUNDING,
+    add_rows,
+    compare_all,
+    compare_undecided,
+    half_gaps,
+    settle,
+    undecided,
+)
+from app.ml.numerics.neighbours.distances import FEW, Frame, Scores, quiet, squared_distances
 
 SECTION = 2**12
 """Rows whose bounds are looked at in one go, while what is read of them is in the cache."""
+FEW_CENTRES = 4
+"""Centres up to which a row is compared with all of them sooner by difference than by products."""
 MANY = 512
 """Centres whose distances are computed sooner by a product."""
 
@@ -64,6 +74,7 @@ class Sweep(NamedTuple):
     """Decrease of the inertia by them."""
 
 
+@quiet
 def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Sweep:
     """Give each row its nearest centre, after each centre has moved by `moved` (k,).
 
@@ -74,6 +85,8 @@ def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Swe
         return Sweep(*compare_all.lean(*rows[:5], *clusters, centres))
     slack = 1 + ROUNDING * (centres.shape[1] + 8)
     steps = (centres, moved * slack, _of_others(moved) * slack, _half_gaps(centres), slack)
+    if len(centres) <= FEW_CENTRES:
+        return Sweep(*compare_undecided.lean(*rows[:5], *clusters, *steps))
     scores = Scores(frame, centres, len(x))
     room, squares = np.empty(min(len(x), SECTION), np.intp), np.empty(min(len(x), SECTION))
     changed, fall = 0, 0.0

@@ -74,9 +74,10 @@ def _left(rows: _Rows, squares: Vector, new: Matrix) -> tuple[Matrix, Vector]:
     """
     x, weights, origin, lengths, kept = rows
     left, totals, moved = np.empty((len(x), len(new))), np.zeros(len(new)), new - origin
+    new_lengths = norms(moved)
     for block in blocks(len(x), x.shape[1]):
         products = (x[block] - origin if kept is None else kept[block]) @ moved.T
-        remaining.lean(x, weights, lengths, squares, new, norms(moved), products, block.start, left, totals)
+        remaining.lean(x, weights, lengths, squares, new, new_lengths, products, block.start, left, totals)
     return left, totals
 
 

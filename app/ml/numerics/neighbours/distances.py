@@ -25,6 +25,8 @@ from app.ml.numerics.neighbours.compiled.distances import (
 
 BLOCK = 2**17
 """Numbers worked on at a time: a block of x and its distances stay in the processor's cache."""
+quiet = np.errstate(over="ignore", invalid="ignore")
+"""Decorates what computes products of single precision, where large numbers do not fit; `doubt_of` finds them."""
 FEW = 2**15
 """Differences of so many numbers are computed sooner than products are prepared."""
 
@@ -56,11 +58,16 @@ def nearest_labels(x: Matrix, centres: Matrix) -> Labels:
     if x.size * len(centres) <= FEW:
         compare(x, centres, labels, *np.empty((2, len(x))))
         return labels
+    _label_by_products(x, centres, labels)
+    return labels
+
+
+@quiet
+def _label_by_products(x: Matrix, centres: Matrix, labels: Labels) -> None:
     frame = Frame.of(centres)
     scores, lengths, rows = Scores(frame, centres, len(x)), frame.lengths(x), np.arange(len(x))
     for block in scores.blocks(len(x)):
         decide.lean(x, rows[block], centres, *scores.lowest(x, rows[block]), lengths, scores.rounding, labels)
-    return labels
 
 
 class Frame(NamedTuple):
@@ -109,8 +116,7 @@ class Scores:
         moved, products = self._moved[:m], self._products[: m * k].reshape(k, m)
         places, (first, second) = self._places[:m], self._numbers[:, :m]
         shift.lean(x, rows, *self._frame, moved)
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.matmul(self._centres, moved.T, out=products)
+        np.matmul(self._centres, moved.T, out=products)
         two_lowest.lean(products, self._halves, places, first, second)
         return Lowest(places, first, second)
 

@@ -23,7 +23,7 @@ def plain_lloyd(x, weights, centres, moves):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-@pytest.mark.parametrize("shape", [(2000, 1, 7), (3000, 6, 20), (500, 40, 3)])
+@pytest.mark.parametrize("shape", [(2000, 1, 7), (3000, 6, 20), (500, 40, 3), (4000, 5, 2), (3000, 6, 4)])
 def test_labels_and_inertia_are_those_of_comparing_all(shape, offset):
     n, d, k = shape
     rng = np.random.default_rng(n)
@@ -38,19 +38,43 @@ def test_labels_and_inertia_are_those_of_comparing_all(shape, offset):
         assert ours.inertia == sorted(ours.inertia, reverse=True)
 
 
-def test_rows_on_a_lattice_tie_and_go_to_the_first_centre():
-    x = np.stack(np.meshgrid(*[np.arange(6.0)] * 3), axis=-1).reshape(-1, 3)
+@pytest.mark.parametrize(("side", "k"), [(6, 5), (16, 2), (16, 4), (16, 5)])
+def test_rows_on_a_lattice_tie_and_go_to_the_first_centre(side, k):
+    x = np.stack(np.meshgrid(*[np.arange(float(side))] * 3), axis=-1).reshape(-1, 3)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        centres = rng.integers(0, 6, (5, 3)).astype(float)
-        rows = Rows.of(x, np.ones(216), centres)
-        clusters = Clusters(np.zeros((5, 3)), np.zeros(5), np.zeros(5, np.intp))
-        sweep(rows, clusters, centres, np.zeros(5))
+        centres = rng.integers(0, side, (k, 3)).astype(float)
+        rows = Rows.of(x, np.ones(len(x)), centres)
+        clusters = Clusters(np.zeros((k, 3)), np.zeros(k), np.zeros(k, np.intp))
+        sweep(rows, clusters, centres, np.zeros(k))
         for _ in range(5):
             step = rng.integers(-1, 2, centres.shape) * 1.0
             centres = centres + step
             sweep(rows, clusters, centres, np.sqrt((step**2).sum(axis=1)))
             np.testing.assert_array_equal(rows.labels, ((x[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1))
+
+
+@pytest.mark.parametrize("few", [0, 4])
+def test_a_sweep_is_the_same_by_products_and_by_differences(monkeypatch, few):
+    monkeypatch.setattr(bounds, "FEW_CENTRES", few)
+    rng = np.random.default_rng(2)
+    x, weights = rng.normal(size=(5000, 4)), rng.uniform(0.5, 2, 5000)
+    before, after = x[:4], x[:4] + 0.1
+    rows = Rows.of(x, weights, before)
+    clusters = Clusters.of(x, weights, rows.labels, 4)
+    first = sweep(rows, clusters, before, np.zeros(4))
+    second = sweep(rows, clusters, after, np.full(4, 0.2))
+    squares = [((x[:, None] - centres) ** 2).sum(axis=2) for centres in (before, after)]
+    labels = [each.argmin(axis=1) for each in squares]
+    assert (first.changed, second.changed) == ((labels[0] != 0).sum(), (labels[0] != labels[1]).sum())
+    every = np.arange(5000)
+    fall = weights @ (squares[1][every, labels[0]] - squares[1][every, labels[1]])
+    assert second.fall == pytest.approx(fall, rel=1e-9)
+    own = np.sqrt(squares[1][every, labels[1]])
+    squares[1][every, labels[1]] = np.inf
+    assert (rows.upper >= own * (1 - 1e-12)).all()
+    assert (rows.lower <= np.sqrt(squares[1].min(axis=1))).all()
+    np.testing.assert_allclose(clusters.masses, np.bincount(labels[1], weights), rtol=1e-12)
 
 
 def test_most_rows_of_separate_clusters_are_compared_once(monkeypatch):

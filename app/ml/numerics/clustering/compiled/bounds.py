@@ -6,7 +6,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.jit import inner, kernel
-from app.ml.numerics.neighbours.compiled.distances import Places, Singles, closest, doubt_of, square
+from app.ml.numerics.neighbours.compiled.distances import Places, Singles, closest, closest_beside, doubt_of, square
 
 ROUNDING = 4e-16
 
@@ -35,19 +35,39 @@ def undecided(
     """
     found = 0
     for i in range(start, stop):
-        own = labels[i]
-        far = (upper[i] + moved[own]) * (1 + ROUNDING)
-        near = (lower[i] - others[own]) * (1 - ROUNDING)
-        lower[i] = near
-        near = max(near, half_gaps[own])
-        if far >= near:
-            apart = square(x[i], centres[own])
-            far = math.sqrt(apart) * slack
-            if far >= near:
-                rows[found], squares[found] = i, apart
-                found += 1
-        upper[i] = far
+        apart = moved_bounds(x, labels, upper, lower, i, centres, moved, others, half_gaps, slack)
+        if apart >= 0:
+            rows[found], squares[found] = i, apart
+            found += 1
     return found
+
+
+@inner
+def moved_bounds(
+    x: Matrix,
+    labels: Labels,
+    upper: Vector,
+    lower: Vector,
+    i: int,
+    centres: Matrix,
+    moved: Vector,
+    others: Vector,
+    half_gaps: Vector,
+    slack: float,
+) -> float:
+    """Move the bounds of a row; its squared distance to its own centre if they do not part, else -1."""
+    own, apart = labels[i], -1.0
+    far = (upper[i] + moved[own]) * (1 + ROUNDING)
+    near = (lower[i] - others[own]) * (1 - ROUNDING)
+    lower[i] = near
+    near = max(near, half_gaps[own])
+    if far >= near:
+        square_of_own = square(x[i], centres[own])
+        far = math.sqrt(square_of_own) * slack
+        if far >= near:
+            apart = square_of_own
+    upper[i] = far
+    return apart
 
 
 @kernel(
@@ -124,6 +144,42 @@ def compare_all(
             fall += weights[i] * (square(x[i], centres[own]) - after)
             move(x[i], weights[i], own, new, sums, masses, sizes)
         upper[i], lower[i] = np.inf, 0.0
+    return changed, fall
+
+
+@kernel(
+    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1],"
+    " f8[::1], f8[::1], f8)",
+    writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
+)
+def compare_undecided(
+    x: Matrix,
+    weights: Vector,
+    labels: Labels,
+    upper: Vector,
+    lower: Vector,
+    sums: Matrix,
+    masses: Vector,
+    sizes: Labels,
+    centres: Matrix,
+    moved: Vector,
+    others: Vector,
+    half_gaps: Vector,
+    slack: float,
+) -> tuple[int, float]:
+    """Move all bounds, and give each row whose bounds do not part its nearest centre, by difference."""
+    changed, fall = 0, 0.0
+    for i in range(x.shape[0]):
+        apart = moved_bounds(x, labels, upper, lower, i, centres, moved, others, half_gaps, slack)
+        if apart >= 0:
+            own = labels[i]
+            new, after, other = closest_beside(x[i], centres, own, apart)
+            lower[i] = math.sqrt(other) / slack
+            if new != own:
+                labels[i], upper[i] = new, math.sqrt(after) * slack
+                changed += 1
+                fall += weights[i] * (apart - after)
+                move(x[i], weights[i], own, new, sums, masses, sizes)
     return changed, fall
 
 

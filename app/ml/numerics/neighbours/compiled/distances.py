@@ -35,9 +35,15 @@ def square(a: Vector, b: Vector) -> float:
 @inner
 def closest(row: Vector, centres: Matrix) -> tuple[int, float, float]:
     """The nearest centre, the first one on a tie, and the squared distances to it and to the next."""
+    return closest_beside(row, centres, -1, 0.0)
+
+
+@inner
+def closest_beside(row: Vector, centres: Matrix, own: int, apart: float) -> tuple[int, float, float]:
+    """The same as `closest`, with the squared distance `apart` to the centre `own` known before; -1: to none."""
     place, best, other = 0, np.inf, np.inf
     for c in range(centres.shape[0]):
-        far = square(row, centres[c])
+        far = apart if c == own else square(row, centres[c])
         if far < best:
             place, other, best = c, best, far
         elif far < other:
