@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import datasets
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,17 @@ def test_the_number_of_clusters_is_found(done, request_body, metric):
     assert len(chosen["folds"]) == 5
     single = result["candidates"][0]
     assert ("rank" not in single) == (metric != "gap"), "one cluster has no other to be compared with"
+
+
+def test_the_number_of_crescents_is_found_by_stability_of_a_graph(client, done):
+    """Their clusters are not round, so that silhouettes prefer other ones."""
+    x, _ = datasets.make_moons(160, noise=0.04, random_state=0)
+    table = "\n".join(["a,b", *(f"{a},{b}" for a, b in x)])
+    dataset = client.post("/v1/datasets", content=table).json()["id"]
+    grid = [{"pointer": "/algorithm/n_clusters", "values": [2, 3, 4]}]
+    body = {"dataset": dataset, "algorithm": {"name": "spectral", "n_neighbors": 6}, "grid": grid}
+    result = done("search", body | {"metric": "stability"})["result"]
+    assert result["candidates"][result["chosen"]]["settings"] == [{"pointer": "/algorithm/n_clusters", "value": 2}]
 
 
 @pytest.mark.parametrize("metric", ["inertia", "mean_inertia"])

@@ -4,7 +4,9 @@ Minimises the stress  Σ wᵢⱼ(δᵢⱼ − ‖yᵢ − yⱼ‖)²  over pairs
 row weights, by majorisation: no step raises the stress. The dissimilarities are distances of the columns by any metric,
 or given: by a square table, which may have gaps, or by edges. The first start is the map of classical scaling, gaps
 filled by the shortest ways over known pairs, others are random, and the one that ends with the lowest stress is kept.
-That need not be the lowest there is. The known pairs have to connect all rows. Equal rows have one place.
+That need not be the lowest there is. The known pairs have to connect all rows. Equal rows have one place. The fit needs
+50 bytes of memory times the squared number of rows, even where few pairs are known; one that does not fit is refused
+before it starts.
 
 The map is centred and turned so that its axes are its principal ones; it could as well be mirrored. A new row is
 placed, by itself, where the squared differences between its dissimilarities to the training rows and its distances from

@@ -13,6 +13,8 @@ A training row has its own cluster. A new row gets the cluster to which its edge
 rows as the graph joins rows, or has its own similarities to the rows of a square, or is joined to the nearest
 training row beside given edges. Where it has no edge, the nearest training row decides.
 The eigengap is the largest step between two consecutive eigenvalues, and suggests as many clusters as stand before it.
+Its ratio to the second largest step shows how clear that is: near 1 another number is as plausible. A search for the
+number of clusters by `stability` compares fits of halves of the rows instead.
 
 In short: similar rows are joined by edges, and the graph is cut into clusters where few edges cross. Clusters may have
 any shape.
@@ -66,7 +68,7 @@ from app.ml.numerics.graphs.laplacian import Spectrum, smallest
 from app.ml.numerics.graphs.node_values import by_first_row, numbered, partition_coordinates, same_for_equal
 from app.ml.numerics.graphs.partitioned_graph import PartitionedGraph
 from app.ml.numerics.graphs.similarity_graph import Graph, GraphParams, made
-from app.ml.numerics.graphs.spectrum_view import SpectrumView, eigengap, widest_step
+from app.ml.numerics.graphs.spectrum_view import SpectrumView, eigengap, eigengap_ratio, widest_step
 
 SHOWN = 12
 """Eigenvalues that are computed at least, for the eigengap."""
@@ -183,7 +185,7 @@ def predict(params: Spectral, state: State, x: Matrix) -> Labels:
 def summary(params: Spectral, state: State) -> JSON:
     """Cuts add up the weights of edges: `cut` counts each edge between two clusters twice. `trace_residual`: difference
     of RatioCut and the trace of HᵀLH, which are equal but for rounding. `suggested_clusters`: eigenvalues before the
-    largest step between two of them, the `eigengap`.
+    largest step between two of them, the `eigengap`; `eigengap_ratio` is that step over the second largest.
     """
     k = len(state.cuts.leaving)
     return {
@@ -195,6 +197,7 @@ def summary(params: Spectral, state: State) -> JSON:
         "trace_residual": abs(float(state.trace[0]) - state.cuts.ratio_cut),
         "eigenvalues": state.eigenvalues[:MOST_SIZES].tolist(),
         "eigengap": eigengap(state.eigenvalues),
+        "eigengap_ratio": eigengap_ratio(state.eigenvalues),
         "suggested_clusters": widest_step(state.eigenvalues),
         "components": state.components,
         "edges": state.graph.edges,

@@ -1,7 +1,8 @@
 """The cut, RatioCut and normalised cut of any partition of the training rows, in the graph of a spectral clustering.
 
 The sum of the smallest eigenvalues is a bound that no partition into as many clusters is below. A graph of more than
-2,097,152 edges is not stored with the model, and has no such values.
+2,097,152 edges is not stored with the model, and has no such values: a query is computed while the client waits, and to
+make such a graph again takes as long as a training.
 """
 
 from collections.abc import Iterator, Mapping
@@ -77,7 +78,10 @@ def cut_value(subject: Subject, request: CutValueRequest) -> CutValue:
     model = subject.model
     found: PartitionedGraph = model.algorithm.queries["cut_value"](model.params, model.state)
     if not found.graph.complete:
-        raise NotOffered(f"The graph has {found.graph.edges} edges; a model stores at most {MOST_EDGES}.")
+        raise NotOffered(
+            f"The graph has {found.graph.edges} edges; a model stores at most {MOST_EDGES}. Train with fewer "
+            f"neighbours, or with the graph nearest_neighbors."
+        )
     names, codes = np.unique(_labels(found, request), return_inverse=True)
     graph = found.graph.graph()
     values = cuts(graph, codes)

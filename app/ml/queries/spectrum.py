@@ -11,7 +11,7 @@ from pydantic import Field
 
 from app.errors import BodyTooLarge
 from app.ml.models.model_response import ModelResponse
-from app.ml.numerics.graphs.spectrum_view import eigengap, widest_step
+from app.ml.numerics.graphs.spectrum_view import eigengap, eigengap_ratio, widest_step
 from app.ml.query import Query, Subject, declared
 from app.wire import Body
 
@@ -34,6 +34,10 @@ class Spectrum(ModelResponse):
     eigenvalues: list[float] = Field(description="Smallest eigenvalues of the Laplacian, ascending.")
     eigengap: float | None = Field(
         description="Largest step between two consecutive eigenvalues of these; null: there is one eigenvalue."
+    )
+    eigengap_ratio: float | None = Field(
+        description="That step over the second largest one: near 1 another number of clusters is as plausible; null: "
+        "no second step is above 0."
     )
     suggested_clusters: int = Field(description="Number of eigenvalues before that step.")
     components: int = Field(description="Number of components of the graph, parts that no edge joins.")
@@ -60,6 +64,7 @@ def spectrum(subject: Subject, request: SpectrumRequest) -> Spectrum:
         **subject.fields,
         eigenvalues=found.values.tolist(),
         eigengap=eigengap(found.values),
+        eigengap_ratio=eigengap_ratio(found.values),
         suggested_clusters=widest_step(found.values),
         components=found.components,
         rows=found.numbers[order].tolist() if request.coordinates else None,

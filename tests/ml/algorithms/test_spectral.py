@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csgraph
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
@@ -15,6 +16,7 @@ from app.ml.contract.algorithm import Context, Data, Meaning, Task
 from app.ml.contract.relations import Edges, Relations
 from app.ml.numerics.graphs.graph_cuts import cuts
 from app.ml.numerics.graphs.similarity_graph import made
+from app.ml.numerics.graphs.spectrum_view import eigengap_ratio
 
 ROWS = np.array([[0.256 * i, float(side)] for side in (0, 1) for i in range(40)])
 SIDES = np.repeat([0, 1], 40)
@@ -197,3 +199,25 @@ def test_suggested_clusters_stand_before_the_widest_step_of_eigenvalues():
     assert report["suggested_clusters"] == 4
     values = report["eigenvalues"]
     assert report["eigengap"] == pytest.approx(values[4] - values[3])
+    steps = np.sort(np.diff(values))
+    assert report["eigengap_ratio"] == pytest.approx(steps[-1] / steps[-2])
+    assert report["eigengap_ratio"] > 1.5
+
+
+def test_a_step_without_a_second_one_has_no_ratio():
+    assert eigengap_ratio(np.array([0.0, 1.0])) is None
+    assert eigengap_ratio(np.array([0.0, 0.0, 1.0])) is None
+    assert eigengap_ratio(np.array([0.0, 1.0, 3.0])) == 2
+
+
+def test_sums_over_edges_are_products_with_the_laplacian_of_scipy():
+    """C10: vᵀLv = ½ Σ wᵢⱼ(vᵢ − vⱼ)²; components and eigenvalues by scipy's own graph routines."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.normal(size=(40, 2)), rng.normal(size=(30, 2)) + 50])
+    state = fitted(rows(x), n_clusters=2, n_neighbors=5, laplacian="unnormalised")
+    weights = state.graph.graph().weights
+    laplacian = csgraph.laplacian(weights).toarray()
+    v, dense = rng.normal(size=70), weights.toarray()
+    assert v @ laplacian @ v == pytest.approx((dense * np.square(v[:, None] - v)).sum() / 2)
+    assert state.components == csgraph.connected_components(weights)[0] == 2
+    np.testing.assert_allclose(state.eigenvalues, np.linalg.eigvalsh(laplacian)[: len(state.eigenvalues)], atol=1e-9)

@@ -29,3 +29,11 @@ def widest_step(values: Vector) -> int:
 def eigengap(values: Vector) -> float | None:
     """The largest step between two consecutive eigenvalues; None: there is one eigenvalue."""
     return float(np.diff(values).max()) if values.size > 1 else None
+
+
+def eigengap_ratio(values: Vector) -> float | None:
+    """The largest step between two consecutive eigenvalues over the second largest; None: there is no second one."""
+    if values.size < 3:
+        return None
+    second, largest = np.sort(np.diff(values))[-2:]
+    return float(largest / second) if second > 0 and largest / second < np.inf else None
