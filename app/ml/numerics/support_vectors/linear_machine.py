@@ -26,14 +26,22 @@ from app.ml.numerics.support_vectors.smo import Problem, Settings, Solution, edg
 
 GROWTH = 5.0
 """Factor of σ from one round to the next."""
-ROUNDS, STEPS = 60, 60
-"""Rounds of multipliers, and Newton steps of each, at most."""
-SUBSET, SMALL = 8, 5000
+STEPS = 60
+"""Newton steps of a round at most."""
+SUBSET, SMALL = 16, 3000
 """The start is the minimum for one row of so many, where as many rows remain."""
 NEAR = 0.15
 """Share of the rows, nearest to where their loss bends, whose coefficients are looked for at first."""
-SLOPE = 1e-2
-"""Slope at the end of a round, as a share of the slope that `tol` allows."""
+NEAREST = 0.03
+"""Share of the rows whose coefficients are looked for when the plane is nearly known."""
+ROUGH = 0.03
+"""Tolerance with which the plane is nearly known."""
+SLOPE = 0.1
+"""Share of `tol` by which residuals may differ for slopes at the end of a round."""
+BALANCE, ROUNDING = 1e-9, 1e-15
+"""Σ β at the end of a round, and slopes that are rounding, as shares of the sum of all bounds."""
+LARGEST = 1e12
+"""Factor of σ at most."""
 LEAST_STEP = 1e-10
 MANY_ROWS, MANY_COLUMNS = 1000, 1000
 """The method takes at least so many rows, five for each column, and at most so many columns."""
@@ -65,13 +73,16 @@ class Part(NamedTuple):
         some = active.size < len(x)
         others = coef.copy()
         others[active] = 0.0
-        bounds = np.maximum(problem.upper, -problem.lower)
-        size = np.append(np.sqrt(np.einsum("ij,ij->j", x, x) / len(x)), 1.0)
+        total = float(np.maximum(problem.upper, -problem.lower).sum())
+        rows = x[active] if some else x
+        size = np.sqrt(np.einsum("ij,ij->j", rows, rows) / len(rows))
+        size = np.where(size > 0, size, 1.0)
+        slopes = np.maximum(SLOPE * tol / (size * size.size), ROUNDING * total * size)
         return cls(
-            x[active] if some else x,
+            rows,
             of_rows(problem, active) if some else problem,
             np.append(x.T @ others, others.sum()),
-            SLOPE * tol * float(bounds.sum()) * np.where(size > 0, size, 1.0),
+            np.append(slopes, BALANCE * total),
         )
 
     def residual(self, coef: Vector) -> Vector:
@@ -99,19 +110,19 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
     """The minimum for rows x (n, d), from β = 0, whose sum is 0; the bounds are finite."""
     n, d = x.shape
     weights, b, active, coef = np.zeros(d), 0.0, np.arange(n), np.zeros(n)
+    sigma, steps, tol = _first(problem), 0, settings.tol
     if n >= SUBSET * SMALL:
-        some = slice(None, None, SUBSET)
+        some, rough = slice(None, None, SUBSET), max(tol, ROUGH)
         rows = np.ascontiguousarray(x[some])
-        found = solve_linear(rows, of_rows(problem, some, SUBSET), settings)
+        found = solve_linear(rows, of_rows(problem, some, SUBSET), settings._replace(tol=rough))
         weights, b = rows.T @ found.coef, found.intercept
-        apart = problem.linear - x @ weights - b
-        coef = _far(problem, apart)
-        active = np.sort(np.argpartition(np.abs(np.abs(apart) - problem.epsilon), int(NEAR * n))[: int(NEAR * n)])
-    tol, steps = settings.tol, 0
+        coef, active = _split(problem, problem.linear - x @ weights - b, NEAR)
+        point, _, sigma, steps = _rounds(Part.of(x, problem, coef, active, rough), (weights, b), sigma, rough)
+        weights, b = point.weights, point.intercept
+        coef, active = _split(problem, problem.linear - x @ weights - b, NEAREST)
     while True:
         part = Part.of(x, problem, coef, active, tol)
-        point = Point(weights, b, part.x @ weights + b)
-        point, coef[active], done = _rounds(part, point, tol, settings.max_iter - steps)
+        point, coef[active], _, done = _rounds(part, (weights, b), sigma, tol)
         steps += done
         weights = x.T @ coef
         found = solution_of(problem, coef, problem.linear - x @ weights, steps)
@@ -128,26 +139,40 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
         tol *= 1.0 if wrong.size else 0.1
 
 
+def _first(problem: Problem) -> float:
+    """The first σ, with which most coefficients are free."""
+    bound = float(np.maximum(problem.upper, -problem.lower).mean())
+    return 0.5 * bound / max(float(np.abs(problem.linear).mean()), np.finfo(float).tiny)
+
+
+def _split(problem: Problem, apart: Vector, share: float) -> tuple[Vector, Labels]:
+    """Coefficients (n,) of rows far from where the loss bends, and the rows of this share that are near."""
+    count = int(share * apart.size)
+    near = np.argpartition(np.abs(np.abs(apart) - problem.epsilon), count)[:count]
+    return _far(problem, apart), np.sort(near)
+
+
 def _far(problem: Problem, apart: Vector) -> Vector:
     """(n,) coefficients of rows at these residuals less the intercept, far from where the loss bends."""
     bounds = np.where(apart > 0, problem.upper, problem.lower)
     return np.where(np.abs(apart) > problem.epsilon, bounds, 0.0)
 
 
-def _rounds(part: Part, point: Point, tol: float, most: int) -> tuple[Point, Vector, int]:
-    """The minimum of a part: weights, coefficients (m,) and the number of steps."""
-    problem = part.problem
-    coef, steps = np.zeros(len(part.x)), 0
-    bound = float(np.maximum(problem.upper, -problem.lower).mean())
-    sigma = 0.5 * bound / max(float(np.abs(problem.linear).mean()), np.finfo(float).tiny)
-    for _ in range(ROUNDS):
+def _rounds(part: Part, start: tuple[Vector, float], sigma: float, tol: float) -> tuple[Point, Vector, float, int]:
+    """The minimum of a part: the plane, coefficients (m,), the last σ and the number of steps.
+
+    start: weights and intercept.
+    """
+    point = Point(*start, part.x @ start[0] + start[1])
+    coef, steps, most = np.zeros(len(part.x)), 0, LARGEST * sigma
+    while True:
         point, coef, done = _newton(part, point, coef, sigma)
         steps += done
-        best, lowest = edges_of(problem, coef, part.residual(coef))
-        if best - lowest <= tol or steps >= most:
+        best, lowest = edges_of(part.problem, coef, part.residual(coef))
+        if best - lowest <= tol or sigma > most:
             break
         sigma *= GROWTH
-    return point, coef, steps
+    return point, coef, sigma, steps
 
 
 def _newton(part: Part, point: Point, before: Vector, sigma: float) -> tuple[Point, Vector, int]:
