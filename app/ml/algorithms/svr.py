@@ -49,9 +49,10 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.support_vectors import machine as machines
+from app.ml.numerics.support_vectors.linear_machine import minimum
 from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
 from app.ml.numerics.support_vectors.machine_params import MachineParams
-from app.ml.numerics.support_vectors.smo import Problem, Solution, solve
+from app.ml.numerics.support_vectors.smo import Problem, Solution
 
 LARGEST_COST = 1e10
 """A hard tube is wide enough for the rows where no coefficient, in units of the target, would be larger."""
@@ -99,7 +100,7 @@ def fit(params: SVR, data: Data, context: Context) -> Fit[State]:
     target = (data.y - middle) / unit
     costs = data.weights * (LARGEST_COST if params.C is None else params.C / unit)
     problem = Problem(target, -costs, costs, np.zeros(len(target)), params.epsilon / unit)
-    found = solve(kept.rows, problem, params.settings())
+    found = minimum(kept.rows, problem, params.settings())
     if params.C is None and not _within(found, problem, params):
         raise InvalidData(TOO_NARROW)
     coef = unit * found.coef

@@ -77,6 +77,11 @@ class Solution(NamedTuple):
     iterations: int
     converged: bool
 
+    def converged_to(self, problem: Problem, tol: float) -> bool:
+        """True if no pair of coefficients violates the conditions by more than `tol`, and the gap is closed."""
+        best, lowest = edges_of(problem, self.coef, self.residual)
+        return best - lowest <= tol and self.gap <= tol * abs(self.objective)
+
 
 class Settings(NamedTuple):
     """Settings of a solution."""
@@ -207,20 +212,33 @@ class _Run:
         return found.gap <= self._settings.tol * abs(found.objective) or self._tol <= ROUNDING * size
 
     def _solution(self, *, converged: bool) -> Solution:
-        p, coef, r = self._problem, self._coef, self._residual
-        penalty = p.epsilon * np.abs(coef)
-        b = intercept(p, coef, r)
-        apart = r - b
-        over, under = np.maximum(apart - p.epsilon, 0), np.maximum(-apart - p.epsilon, 0)
-        hard_over, hard_under = np.isinf(p.upper), np.isinf(p.lower)
-        loss = np.where(hard_over, 0.0, p.upper) * over - np.where(hard_under, 0.0, p.lower) * under
-        objective = float((-0.5 * coef * (r + p.linear) + penalty).sum())
-        gap = float((loss - coef * apart + penalty).sum())
-        worst = max(over[hard_over].max(initial=0.0), under[hard_under].max(initial=0.0))
-        if worst > 0:  # the longer w that violates no hard bound
-            square = float(coef @ (p.linear - r))
-            gap += 0.5 * square * ((1 - worst) ** -2.0 - 1) if worst < 1 else math.inf
-        return Solution(coef, r, b, objective, gap, int(self._counts[ITERATIONS]), converged)
+        found = solution_of(self._problem, self._coef, self._residual, int(self._counts[ITERATIONS]))
+        return found._replace(converged=converged)
+
+
+def solution_of(problem: Problem, coef: Vector, residual: Vector, iterations: int) -> Solution:
+    """Intercept, objective and gap of coefficients (n,) and their residuals (n,)."""
+    p, r = problem, residual
+    penalty = p.epsilon * np.abs(coef)
+    b = intercept(p, coef, r)
+    apart = r - b
+    over, under = np.maximum(apart - p.epsilon, 0), np.maximum(-apart - p.epsilon, 0)
+    hard_over, hard_under = np.isinf(p.upper), np.isinf(p.lower)
+    loss = np.where(hard_over, 0.0, p.upper) * over - np.where(hard_under, 0.0, p.lower) * under
+    objective = float((-0.5 * coef * (r + p.linear) + penalty).sum())
+    gap = float((loss - coef * apart + penalty).sum())
+    worst = max(over[hard_over].max(initial=0.0), under[hard_under].max(initial=0.0))
+    if worst > 0:  # the longer w that violates no hard bound
+        square = float(coef @ (p.linear - r))
+        gap += 0.5 * square * ((1 - worst) ** -2.0 - 1) if worst < 1 else math.inf
+    return Solution(coef, r, b, objective, gap, iterations, converged=False)
+
+
+def edges_of(problem: Problem, coef: Vector, residual: Vector) -> tuple[float, float]:
+    """The highest residual whose coefficient may rise, and the least whose may fall."""
+    up, low = np.empty((2, coef.size))
+    all_flags(coef, problem.lower, problem.upper, problem.epsilon, up, low)
+    return float((residual + up).max()), float((residual + low).min())
 
 
 def intercept(problem: Problem, coef: Vector, residual: Vector) -> float:
@@ -230,7 +248,7 @@ def intercept(problem: Problem, coef: Vector, residual: Vector) -> float:
     free = up == low
     if free.any():
         return float((residual + up)[free].mean())
-    best, lowest = float((residual + up).max()), float((residual + low).min())
+    best, lowest = edges_of(problem, coef, residual)
     if math.isinf(best) or math.isinf(lowest):
         return lowest if math.isinf(best) else best
     return (best + lowest) / 2

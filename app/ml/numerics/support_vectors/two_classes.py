@@ -11,6 +11,7 @@ from app.ml.contract.algorithm import Labels, Vector
 from app.ml.numerics.class_probabilities.sigmoid import sigmoid
 from app.ml.numerics.sampling.folds import dealt
 from app.ml.numerics.support_vectors.kernel_rows import KernelRows
+from app.ml.numerics.support_vectors.linear_machine import minimum
 from app.ml.numerics.support_vectors.smo import Problem, Settings, Solution, solve
 
 THINNEST = 1e-4
@@ -46,7 +47,7 @@ def separated(rows: TwoClasses, settings: Settings) -> Solution:
     upper = np.where(signs > 0, rows.costs, 0.0)
     problem = Problem(signs, lower, upper, np.zeros(n))
     if np.isfinite(rows.costs).all():
-        return solve(rows.rows, problem, settings)
+        return minimum(rows.rows, problem, settings)
     radius = math.sqrt(max(float(rows.rows.diagonal.max()), 0.0))
 
     def inseparable(found: Solution) -> bool:
