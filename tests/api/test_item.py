@@ -33,6 +33,27 @@ def test_a_cut_and_neighbours_list_the_names_of_rows(client, trained):
     near = trained("near", {"name": "knn", "n_neighbors": 2}, target="price", validation={"method": "loo"})
     found = client.post(f"{near}/neighbours", json={"rows": [{"x": 0.4}]}).json()["neighbours"][0]
     assert [(one["item"], one["row"]) for one in found] == [("Bonn", 0), ("Köln", 1)]
+    by_name = client.post(f"{near}/neighbours", json={"items": ["Husum", "Aachen"]}).json()["neighbours"]
+    assert [[one["item"] for one in each] for each in by_name] == [["Husum", "Aachen"], ["Aachen", "Köln"]]
+    rows = {"rows": [{"x": 22.0}, {"x": 3.0}]}
+    assert client.post(f"{near}/neighbours", json=rows).json()["neighbours"] == by_name
+    for body, pointers in [
+        ({"items": ["Husumm", "Bonn", "Ulm"]}, ["/items/0", "/items/2"]),
+        ({"items": ["Kiel"]} | rows, ["/items"]),
+        ({}, ["/items"]),
+    ]:
+        refused = client.post(f"{near}/neighbours", json=body)
+        assert refused.status_code == 422
+        assert [fault["pointer"] for fault in refused.json()["errors"]] == pointers
+
+
+def test_rows_without_names_are_not_given_by_name(client, dataset, done):
+    body = {"model": "nameless", "dataset": dataset, "features": ["x"], "algorithm": {"name": "mds"}}
+    done("train", body)
+    refused = client.post("/v1/models/nameless/neighbours", json={"items": ["Kiel"]})
+    assert refused.status_code == 422
+    (fault,) = refused.json()["errors"]
+    assert (fault["pointer"], fault["detail"]) == ("/items", "The training rows have no names: give rows.")
 
 
 def test_a_name_is_no_feature_unless_it_is_named_one(client, dataset):

@@ -96,6 +96,8 @@ def test_items_of_edges_are_mapped_and_predicted_by_name(client, done, upload, n
     assert report["train"] == []
     near = client.post(f"/v1/models/roads-by-{name}/neighbours", json={"rows": [{"place": NAMES[4]}], "n_neighbors": 3})
     (of_one,) = near.json()["neighbours"]
+    by_name = {"items": [NAMES[4]], "n_neighbors": 3}
+    assert client.post(f"/v1/models/roads-by-{name}/neighbours", json=by_name).json()["neighbours"] == [of_one]
     order = np.argsort(SQUARE[4])[:3]
     assert [one["item"] for one in of_one] == [NAMES[i] for i in order]
     np.testing.assert_allclose([one["distance"] for one in of_one], SQUARE[4][order], atol=1e-4)

@@ -179,8 +179,17 @@ def explain(params: KNN, state: State, x: Matrix) -> list[JSON]:
 
 def nearest(params: KNN, state: State, x: Matrix, count: int | None) -> Neighbours:
     """Neighbours of each row, nearest first. count: of them, in place of `n_neighbors`."""
+    return _listed(params, state, _metric(params, state.space).points(x), count)
+
+
+def nearest_to_items(params: KNN, state: State, at: Labels, count: int | None) -> Neighbours:
+    """The same of training rows, by their places among the items."""
+    return _listed(params, state, state.rows[at], count)
+
+
+def _listed(params: KNN, state: State, points: Matrix, count: int | None) -> Neighbours:
     used = params if count is None else params.model_copy(update={"n_neighbors": count})
-    blocks = [(places, far) for _, places, far in _neighbours(used, state, x)]
+    blocks = [(places, far) for _, places, far in _near(used, state, points)]
     places, far = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     counts = _counts(used, state, places, far)
     items = None if state.items is None else state.items[places]
@@ -213,12 +222,16 @@ def _metric(params: KNN, space: MetricSpace | None) -> NamedMetric:
 
 def _neighbours(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
     """Blocks of rows with their neighbours and distances."""
+    return _near(params, state, _metric(params, state.space).points(x))
+
+
+def _near(params: KNN, state: State, points: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
+    """The same of points of the metric."""
     metric = _metric(params, state.space)
     step = max(1, BLOCK // min(params.n_neighbors, len(state.rows)))
-    for start in range(0, len(x), step):
+    for start in range(0, len(points), step):
         block = slice(start, start + step)
-        points = metric.points(x[block])
-        places, far = neighbours(points, state.rows, params.n_neighbors, p=metric.p, index=params.index)
+        places, far = neighbours(points[block], state.rows, params.n_neighbors, p=metric.p, index=params.index)
         yield block, places, metric.distances(far)
 
 
@@ -258,7 +271,7 @@ ALGORITHM = Algorithm(
     known=known,
     explain=explain,
     summary=summary,
-    queries={"neighbours": nearest},
+    queries={"neighbours": nearest, "neighbours_of_items": nearest_to_items, "items": lambda _, state: state.items},
     leave_one_out=LeaveOneOut(without_each, unscaled=lambda _: False),
     breaks={
         Symmetry.SCALE: "a distance gives a column the weight of its unit: scale the columns alike first",

@@ -41,6 +41,7 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     Form,
+    Labels,
     Matrix,
     Meaning,
     Size,
@@ -105,6 +106,11 @@ def nearest(params: MDS, state: State, x: Matrix, count: int | None) -> Neighbou
     return nearest_items(state.known, state.places, predict(params, state, x), count)
 
 
+def nearest_to_items(params: MDS, state: State, at: Labels, count: int | None) -> Neighbours:
+    """The same of training rows, by their places among the items."""
+    return nearest_items(state.known, state.places, state.places[at] * state.known.scale, count)
+
+
 def summary(params: MDS, state: State) -> JSON:
     """In squared units of the dissimilarities. Shares: of the sum of absolute eigenvalues, null where not all are
     known; of the sum of their squares (Mardia).
@@ -145,6 +151,10 @@ ALGORITHM = Algorithm(
     relations={form: {Meaning.DISSIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
     edges_alone=True,
     summary=summary,
-    queries={"neighbours": nearest},
+    queries={
+        "neighbours": nearest,
+        "neighbours_of_items": nearest_to_items,
+        "items": lambda _, state: state.known.items,
+    },
     breaks={Symmetry.SCALE: "A distance gives a column the weight of its unit; scale the columns alike first."},
 )

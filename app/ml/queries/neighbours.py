@@ -1,16 +1,18 @@
 """The training rows nearest to each row: their numbers in the dataset, distances, targets and shares in the prediction.
 
-A map (`mds`, `smacof`) has the rows that are nearest in it, by their distances there, and neither targets nor shares.
-At most 100,000 neighbours of all rows together.
+Training rows that have names may be given by them. A map (`mds`, `smacof`) has the rows that are nearest in it, by
+their distances there, and neither targets nor shares. At most 100,000 neighbours of all rows together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import BodyTooLarge
+from app.errors import BodyTooLarge, Fault, InvalidRequest
 from app.ml.contract.labels import Label
 from app.ml.models.model import Model
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
@@ -18,6 +20,7 @@ from app.ml.preparation.target_transform import in_units
 from app.ml.query import Query, Subject, declared
 from app.ml.tables.rows import read_rows
 from app.ml.training.reporting import finite
+from app.suggestions import no_such
 from app.wire import Body, Wire
 
 if TYPE_CHECKING:
@@ -28,9 +31,18 @@ MOST_NEIGHBOURS = 100_000
 
 
 class NeighboursRequest(Body):
-    """Rows, and how many neighbours of each."""
+    """Rows, or names of training rows, and how many neighbours of each."""
 
-    rows: list[dict[str, Any]] = Field(min_length=1, description="Rows, each an object of values by column name.")
+    rows: list[dict[str, Any]] | None = Field(
+        None, min_length=1, description="Rows, each an object of values by column name; null: training rows, by items."
+    )
+    items: list[str] | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_NEIGHBOURS,
+        description="Names of training rows, for a model trained with `item`; such a row is a neighbour of itself, at "
+        "distance 0. Null: rows are given.",
+    )
     n_neighbors: int | None = Field(
         None, ge=1, le=10_000, description="Neighbours of each row; null: as many as the model uses."
     )
@@ -67,23 +79,50 @@ class NeighboursResponse(ModelResponse):
 
 
 def neighbours(subject: Subject, request: NeighboursRequest) -> NeighboursResponse:
-    """Raises BodyTooLarge for more than fit into a response, else as a prediction does."""
-    model, count = subject.model, request.n_neighbors
-    nearest = partial(model.algorithm.queries["neighbours"], model.params, model.state, count=count)
+    """Raises BodyTooLarge for more than fit into a response, InvalidRequest for unknown items, else as a prediction
+    does.
+    """
+    model = subject.model
+    if request.items is not None or request.rows is None:
+        return _response(subject, _of_items(model, request), [])
     raw = model.preparation.raw(read_rows({"rows": request.rows}, model.inputs, max_rows=subject.max_rows).table)
-    matrix = model.preparation.matrix(raw)
-    found: Neighbours = nearest(matrix[:1])
-    each = found.numbers.shape[1]
-    if len(matrix) > (most := max(1, MOST_NEIGHBOURS // each)):
+    nearest = partial(model.algorithm.queries["neighbours"], model.params, model.state, count=request.n_neighbors)
+    found = _limited(nearest, model.preparation.matrix(raw))
+    return _response(subject, found, flags_of(model.predict_raw(raw)))
+
+
+def _of_items(model: Model, request: NeighboursRequest) -> "Neighbours":
+    """Neighbours of training rows that are given by name."""
+    if request.items is None or request.rows is not None:
+        raise InvalidRequest(faults=[Fault("/items", "Give either rows or items.")])
+    queries = model.algorithm.queries
+    names = queries["items"](model.params, model.state)
+    if names is None:
+        raise InvalidRequest(faults=[Fault("/items", "The training rows have no names: give rows.")])
+    places = {name: i for i, name in enumerate(names.tolist())}
+    faults = [
+        Fault(f"/items/{i}", no_such("The model has no training row named", item, sorted(places)))
+        for i, item in enumerate(request.items)
+        if item not in places
+    ]
+    if faults:
+        raise InvalidRequest(faults=faults)
+    nearest = partial(queries["neighbours_of_items"], model.params, model.state, count=request.n_neighbors)
+    return _limited(nearest, np.array([places[item] for item in request.items]))
+
+
+def _limited(nearest: "Callable[[NDArray[Any]], Neighbours]", rows: NDArray[Any]) -> "Neighbours":
+    each = nearest(rows[:1]).numbers.shape[1]
+    if len(rows) > (most := max(1, MOST_NEIGHBOURS // each)):
         raise BodyTooLarge(
             f"With {each} neighbours of each row, one request may send {most} rows; or lower n_neighbors."
         )
-    found = nearest(matrix)
-    return NeighboursResponse(
-        **subject.fields,
-        neighbours=[list(_row(model, found, i)) for i in range(len(matrix))],
-        flags=flags_of(model.predict_raw(raw)),
-    )
+    return nearest(rows)
+
+
+def _response(subject: Subject, found: "Neighbours", flags: list[Flag]) -> NeighboursResponse:
+    rows = [list(_row(subject.model, found, i)) for i in range(len(found.numbers))]
+    return NeighboursResponse(**subject.fields, neighbours=rows, flags=flags)
 
 
 def _row(model: Model, found: "Neighbours", i: int) -> Iterator[Neighbour]:
