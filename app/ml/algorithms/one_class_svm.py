@@ -40,6 +40,7 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Algorithm,
     Context,
     Data,
@@ -160,6 +161,7 @@ ALGORITHM = Algorithm(
     memory=machines.memory,
     seconds=lambda params, size: max(params.nu, 0.05) * machines.seconds(params, size),
     rowwise=True,
+    accepts={Accepts.INDEFINITE},
     relations={Form.SQUARE: {Meaning.KERNEL}},
     outputs={
         "decision": Output("Decision value: above zero within the boundary, below zero outside.", predict),

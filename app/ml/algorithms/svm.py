@@ -50,6 +50,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Algorithm,
     Context,
     Data,
@@ -275,6 +276,7 @@ ALGORITHM = Algorithm(
     memory=machines.memory,
     seconds=_seconds,
     rowwise=True,
+    accepts={Accepts.INDEFINITE},
     relations={Form.SQUARE: {Meaning.KERNEL}},
     outputs={
         "decision": Output(

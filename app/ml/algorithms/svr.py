@@ -37,6 +37,7 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Algorithm,
     Context,
     Data,
@@ -158,6 +159,7 @@ ALGORITHM = Algorithm(
     memory=machines.memory,
     seconds=lambda params, size: 3 * machines.seconds(params, size),
     rowwise=True,
+    accepts={Accepts.INDEFINITE},
     relations={Form.SQUARE: {Meaning.KERNEL}},
     summary=summary,
     breaks={

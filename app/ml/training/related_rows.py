@@ -52,7 +52,7 @@ def read_relations(
         return None
     given, meaning = spec.relations, Meaning(spec.relations.meaning)
     if given.form == "square":
-        check_square(raw, items, meaning, gaps=Accepts.UNKNOWN_PAIRS in accepts)
+        check_square(raw, items, meaning, accepts)
         square = raw.values.view()
         square.setflags(write=False)
         return Relations(meaning, square=square)

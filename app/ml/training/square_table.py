@@ -1,13 +1,13 @@
 """A dataset that is a square table: a numeric column for every row, in the order of the rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from app.errors import Fault, InvalidData
-from app.ml.contract.algorithm import Meaning
+from app.ml.contract.algorithm import Accepts, Meaning
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.arrow_columns import Raw, pointer
 from app.ml.preparation.request import Preprocessing
@@ -52,15 +52,15 @@ def _column_faults(column: TableColumn, spec: TrainSpec, rows: int) -> Iterator[
         yield Fault(at, f"The column {name!r} has values below 0.", "negative")
 
 
-def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, *, gaps: bool) -> None:
+def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, accepts: Collection[Accepts]) -> None:
     """Raises InvalidData for a table that is not a square of pairs, naming cells.
 
-    items: names of the rows. gaps: the algorithm takes unknown values.
+    items: names of the rows. accepts: what the algorithm does.
     """
     values, names = raw.values, tuple(column.name for column in raw.columns)
     if items is not None and set(names) == set(items.tolist()):
         _refuse(np.argwhere(np.array(names) != items).repeat(2, 1), names, "Rows are in another order than columns")
-    if not gaps:
+    if Accepts.UNKNOWN_PAIRS not in accepts:
         _refuse(np.argwhere(np.isnan(values)), names, "A value is missing, and the algorithm needs all of them")
     if meaning == Meaning.DISSIMILARITY:
         diagonal = np.flatnonzero(np.abs(np.diagonal(values)) > TOLERANCE * np.nanmax(values, initial=0.0))
@@ -73,7 +73,7 @@ def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, *, 
             names,
             "The value differs from that of the same pair the other way round",
         )
-    if meaning == Meaning.KERNEL:
+    if meaning == Meaning.KERNEL and Accepts.INDEFINITE not in accepts:
         _demand_inner_products(values)
 
 

@@ -183,7 +183,7 @@ class TrainingSet(NamedTuple):
         """Inputs that the algorithm accepts, with all learners within it."""
         accepted = nested.accepts(self.algorithm, self.params, self.task)
         gaps = self.is_square and Accepts.UNKNOWN_PAIRS in accepted
-        return accepted - {Accepts.UNKNOWN_PAIRS} | ({Accepts.MISSING} if gaps else set())
+        return accepted - {Accepts.UNKNOWN_PAIRS, Accepts.INDEFINITE} | ({Accepts.MISSING} if gaps else set())
 
     @property
     def unlabelled(self) -> Labels:

@@ -30,8 +30,8 @@ GIVEN = {
     (Form.EDGES, Meaning.KERNEL): {"value": "value"},
     (Form.PAIRS, Meaning.CONSTRAINT): {"kind": "kind"},
 }
-GAPS = Accepts.UNKNOWN_PAIRS
-"""Squares with unknown values are drawn for algorithms that accept them."""
+SQUARES = {Accepts.UNKNOWN_PAIRS, Accepts.INDEFINITE}
+"""Squares with unknown values, and kernels with negative eigenvalues, are drawn for algorithms that accept them."""
 PARAMETERS = {
     "agglomerative": {"linkage": "single"},
     "metric_learning": {"method": "pairs"},
@@ -54,13 +54,15 @@ def spec_of(case, form, meaning):
     return TrainSpec.model_validate(body | target | {"algorithm": algorithm, "item": "name", "relations": relations})
 
 
-def tables(case, form):
+def tables(case, form, meaning):
     """The dataset of a request, and the one that its relations name."""
     table = plain(case).table
     needed = case.algorithm.target_use(case.task) is TargetUse.NEEDED
     beside = table.select(["y", "name"] if needed else ["name"])
     x = np.stack([table[f"x{j}"].to_numpy() for j in range(3)], axis=1)
     square = np.abs(x[:, None] - x).sum(axis=2)
+    if meaning is Meaning.KERNEL and Accepts.INDEFINITE not in case.algorithm.accepts:
+        square = np.exp(-square)
     if form is Form.SQUARE:
         return pa.table({f"to {j}": column for j, column in enumerate(square)} | dict(_columns(beside))), None
     names = table["name"].to_pylist()
@@ -79,7 +81,7 @@ def _columns(table):
 
 
 def planned(case, form, meaning):
-    table, related = tables(case, form)
+    table, related = tables(case, form, meaning)
     named = None if related is None else RelatedTable("sha256:1", tuple(_sheet(related)), lambda: related)
     return plan(spec_of(case, form, meaning), sheet(table), table.num_rows, related=named), table
 
@@ -136,7 +138,7 @@ def test_unknown_values_of_a_square_are_learned_from_or_refused_with_their_cells
     for row, column in ((3, 8), (8, 3)):
         cells = table[f"to {column}"].to_pylist()
         table = table.set_column(column, f"to {column}", pa.array([*cells[:row], None, *cells[row + 1 :]]))
-    if GAPS in case.algorithm.accepts:
+    if Accepts.UNKNOWN_PAIRS in case.algorithm.accepts:
         made = train(request, table, data_digest="sha256:0")
         check_golden(decode(made.blob), made.golden)
         return

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist, squareform
 from sklearn.metrics import silhouette_score
 
 from app.errors import InvalidData, InvalidRequest
-from app.ml.contract.algorithm import Meaning
+from app.ml.contract.algorithm import Accepts, Meaning
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.models.model import decode
 from app.ml.preparation.arrow_columns import Raw, RawColumn
@@ -153,9 +153,9 @@ def test_a_square_that_memory_cannot_hold_is_refused_before_the_start():
     assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("/algorithm", "too_large")]
 
 
-def checked_kernel(square):
+def checked_kernel(square, accepts=()):
     columns = tuple(RawColumn(f"k{j}", ColumnKind.NUMERIC) for j in range(len(square)))
-    check_square(Raw(columns, np.asarray(square, float), (None,) * len(square)), None, Meaning.KERNEL, gaps=False)
+    check_square(Raw(columns, np.asarray(square, float), (None,) * len(square)), None, Meaning.KERNEL, accepts)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-3, 1.0, 1e300])
@@ -172,3 +172,7 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused_with_its_smallest
 def test_a_kernel_of_inner_products_passes_whatever_its_rank_and_size(size):
     for x in (ROWS, ROWS[:, :1], np.zeros((3, 2))):
         checked_kernel(size * np.round(x @ x.T, 12))
+
+
+def test_a_kernel_that_is_not_positive_semidefinite_passes_to_an_algorithm_that_treats_it():
+    checked_kernel([[1.0, 2.0], [2.0, 1.0]], {Accepts.INDEFINITE})
