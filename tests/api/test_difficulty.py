@@ -39,5 +39,5 @@ def test_other_learners_refuse_it_by_name(client, upload):
     assert response.status_code == 422
     (error,) = response.json()["errors"]
     assert (error["pointer"], error["code"]) == ("/difficulty", "not_offered")
-    assert error["detail"] == "knn does not learn rows in an order. Algorithms that do: linear_sgd, perceptron."
+    assert error["detail"] == "knn does not learn rows in an order. Algorithms that do: linear_sgd, mlp, perceptron."
     assert client.post("/v1/jobs/train", json=request | {"difficulty_stages": 0}).status_code == 422

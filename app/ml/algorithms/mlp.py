@@ -191,12 +191,14 @@ def predict(params: MLP, state: State, x: Matrix) -> NDArray[np.float64]:
         if state.unit == 0.0:
             return np.full(len(x), state.centre)
         return outputs(state.network, params.activation, x)[:, 0] * state.unit + state.centre
-    if state.seen.sum() == 1:
+    classes = np.count_nonzero(state.seen)
+    if classes == 1:
         return np.tile(state.seen.astype(float), (len(x), 1))
     scores = outputs(state.network, params.activation, x)
     if state.seen.size == 2:
         return of_two(scores)
-    scores[:, ~state.seen] = -np.inf
+    if classes < state.seen.size:
+        scores[:, ~state.seen] = -np.inf
     return probabilities(scores)
 
 

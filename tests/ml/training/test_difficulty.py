@@ -147,7 +147,7 @@ def test_a_target_that_is_transformed_is_learned_in_stages_too():
         ),
         (
             {"algorithm": {"name": "knn"}},
-            [("/difficulty", "knn does not learn rows in an order. Algorithms that do: linear_sgd, perceptron.")],
+            [("/difficulty", "knn does not learn rows in an order. Algorithms that do: linear_sgd, mlp, perceptron.")],
         ),
         (
             {"algorithm": {"name": "linear_sgd"}, "difficulty": "e"},

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.row_blocks import blocks
-from app.ml.numerics.scaling import standardised
 
 FARTHEST_INPUT = 1e6
 """Standardised inputs beyond which a value counts as no farther: sums of their products stay finite in 32 bits."""
@@ -53,7 +52,11 @@ class Network(NamedTuple):
 
     def inputs(self, x: Matrix) -> Matrix:
         """Standardised rows (n, d)."""
-        return np.clip(standardised(x, self.shift, self.scale), -FARTHEST_INPUT, FARTHEST_INPUT)
+        with np.errstate(over="ignore"):
+            u = x - self.shift
+            u /= self.scale
+        np.maximum(u, -FARTHEST_INPUT, out=u)
+        return np.minimum(u, FARTHEST_INPUT, out=u)
 
 
 def parts(flat: NDArray[Any], sizes: Sequence[int]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
@@ -124,6 +127,8 @@ def layer_values(network: Network, activation: Activation, x: Matrix, layers: in
 
 def outputs(network: Network, activation: Activation, x: Matrix) -> Matrix:
     """Outputs (n, s) of rows (n, d)."""
+    if len(x) == 1:
+        return _passed(network, activation, network.inputs(x), range(len(network.weights)))
     found = np.empty((len(x), network.sizes[-1]))
     for rows in blocks(len(x), max(network.sizes)):
         found[rows] = _passed(network, activation, network.inputs(x[rows]), range(len(network.weights)))
