@@ -26,7 +26,7 @@ class AliasRepository:
         """The version that is meant: this version, this alias, else `champion` if there is one, else the newest."""
         chosen = statement(version=version is not None, alias=alias is not None)
         of = {"model": model, "version": version, "alias": alias or CHAMPION}
-        found = self.session.execute(chosen, of).tuples().one_or_none()
+        found = self.session.execute(chosen, of).one_or_none()
         if found is None:
             raise self._models.absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
         return Pointer.of(found)
