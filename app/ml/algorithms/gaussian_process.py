@@ -156,7 +156,7 @@ class State(NamedTuple):
     """Degrees of freedom of an interval; infinite for a normal one."""
     rows: int
     log_likelihood: float
-    """Of the standard targets; a lower bound of it where the posterior is sparse."""
+    """Log likelihood of the standard targets; a lower bound of it where the posterior is sparse."""
     scores: LeaveOneOutScores | None
     """None: of a sparse posterior."""
 
