@@ -10,6 +10,7 @@ from sklearn import (
     base,
     compose,
     ensemble,
+    gaussian_process,
     impute,
     kernel_ridge,
     linear_model,
@@ -103,6 +104,23 @@ def smooth() -> Any:
     return framed(model_selection.GridSearchCV(kernel_ridge.KernelRidge(kernel="rbf"), search, cv=3))
 
 
+def process() -> Any:
+    """A Gaussian process with a length scale of each column and noise, all of the largest likelihood."""
+    return framed(_Process())
+
+
+class _Process(base.BaseEstimator, base.RegressorMixin):
+    def fit(self, x: Any, y: Any) -> "_Process":
+        kernels = gaussian_process.kernels
+        scaled = kernels.ConstantKernel() * kernels.Matern(np.ones(x.shape[1]), nu=2.5)
+        kernel = scaled + kernels.WhiteKernel(0.1)
+        self.process_ = gaussian_process.GaussianProcessRegressor(kernel, normalize_y=True).fit(x, y)
+        return self
+
+    def predict(self, x: Any) -> Any:
+        return self.process_.predict(x)
+
+
 def _of(module: Any, prefix: str, *, classes: bool, **how: Any) -> Any:
     return framed(of_kind(module, prefix, classes=classes, **how)())
 
@@ -169,6 +187,7 @@ NUMBERS = _both(classes=False) | {
     "mlp": Peer("MLPRegressor", lambda: framed(neural_network.MLPRegressor(random_state=0))),
     "locally_weighted": Peer("KernelRidge by cv", smooth),
     "bayesian_locally_weighted": Peer("KernelRidge by cv", smooth),
+    "gaussian_process": Peer("GaussianProcess, Matern", process),
     "additive": Peer("Splines + RidgeCV", splines),
     "feature_weighted_stacking": Peer("Stacking", partial(_stacking, classes=False)),
 }

@@ -1,6 +1,8 @@
 """The linear kernel: k(x, y) = x·y."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.neighbours.distances import norms
@@ -17,3 +19,15 @@ class Linear(NamedTuple):
     def diagonal(self, rows: Matrix) -> Vector:
         """(n,) squared lengths."""
         return norms(rows)
+
+    def logarithms(self) -> Vector:
+        """No parameters."""
+        return np.empty(0)
+
+    def with_logarithms(self, values: Vector) -> Self:  # noqa: ARG002 - there are none
+        """The same kernel."""
+        return self
+
+    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:  # noqa: ARG002 - there are none
+        """No derivatives."""
+        return np.empty(0)

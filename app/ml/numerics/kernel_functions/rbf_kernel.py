@@ -12,7 +12,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.neighbours.distances import squared_distances
+from app.ml.numerics.kernel_functions.column_differences import squares_by_column
+from app.ml.numerics.kernel_functions.pair_squares import pair_squares
 
 
 class Rbf(NamedTuple):
@@ -24,7 +25,7 @@ class Rbf(NamedTuple):
     def matrix(self, left: Matrix, right: Matrix) -> Matrix:
         """(n, m) values in (0, 1]; those of equal rows are exactly 1."""
         root = np.sqrt(self.gamma)
-        exponents = squared_distances(left * root, right * root)
+        exponents = pair_squares(left * root, right * root)
         np.negative(exponents, out=exponents)
         return np.exp(exponents, out=exponents)
 
@@ -41,10 +42,7 @@ class Rbf(NamedTuple):
         return type(self)(np.exp(values))
 
     def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
-        """Derivatives by log γ: −γⱼ Σ w k (xⱼ − yⱼ)², by products instead of a matrix a column."""
-        products = weights * self.matrix(rows, rows)
-        moved = rows - rows.mean(axis=0)
-        # Σᵢₖ pᵢₖ (xᵢ − xₖ)² = 2 Σᵢ xᵢ² Σₖ pᵢₖ − 2 x·(P x), column by column
-        by_column = 2 * (products.sum(axis=1) @ moved**2 - np.einsum("ij,ij->j", moved, products @ moved))
+        """Derivatives by log γ: −γⱼ Σ w k (xⱼ − yⱼ)²."""
+        by_column = squares_by_column(rows, weights * self.matrix(rows, rows))
         derivatives: Vector = -self.gamma * (by_column if len(self.gamma) > 1 else by_column.sum())
         return derivatives

@@ -1,0 +1,39 @@
+"""The product of two kernels: both make rows alike, as in a season that changes."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction
+
+
+class Product(NamedTuple):
+    """k₁(x, y) k₂(x, y), positive semidefinite as both are (Schur)."""
+
+    first: CovarianceFunction
+    second: CovarianceFunction
+
+    def matrix(self, left: Matrix, right: Matrix) -> Matrix:
+        """(n, m) products."""
+        values = self.first.matrix(left, right)
+        values *= self.second.matrix(left, right)
+        return values
+
+    def diagonal(self, rows: Matrix) -> Vector:
+        """(n,) products."""
+        return self.first.diagonal(rows) * self.second.diagonal(rows)
+
+    def logarithms(self) -> Vector:
+        """Those of the first kernel, then of the second."""
+        return np.concatenate([self.first.logarithms(), self.second.logarithms()])
+
+    def with_logarithms(self, values: Vector) -> Self:
+        """A product of kernels with parameters of these logarithms."""
+        own, other = np.split(values, [len(self.first.logarithms())])
+        return self._replace(first=self.first.with_logarithms(own), second=self.second.with_logarithms(other))
+
+    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
+        """Those of the first kernel with weights times the second, then the other way round."""
+        first = self.first.weighted_gradient(rows, weights * self.second.matrix(rows, rows))
+        return np.concatenate([first, self.second.weighted_gradient(rows, weights * self.first.matrix(rows, rows))])

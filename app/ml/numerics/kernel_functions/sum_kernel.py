@@ -1,0 +1,39 @@
+"""The sum of two kernels: the covariance of a sum of independent functions."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction
+
+
+class Sum(NamedTuple):
+    """k₁(x, y) + k₂(x, y)."""
+
+    first: CovarianceFunction
+    second: CovarianceFunction
+
+    def matrix(self, left: Matrix, right: Matrix) -> Matrix:
+        """(n, m) sums."""
+        values = self.first.matrix(left, right)
+        values += self.second.matrix(left, right)
+        return values
+
+    def diagonal(self, rows: Matrix) -> Vector:
+        """(n,) sums."""
+        return self.first.diagonal(rows) + self.second.diagonal(rows)
+
+    def logarithms(self) -> Vector:
+        """Those of the first kernel, then of the second."""
+        return np.concatenate([self.first.logarithms(), self.second.logarithms()])
+
+    def with_logarithms(self, values: Vector) -> Self:
+        """A sum of kernels with parameters of these logarithms."""
+        own, other = np.split(values, [len(self.first.logarithms())])
+        return self._replace(first=self.first.with_logarithms(own), second=self.second.with_logarithms(other))
+
+    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
+        """Those of the first kernel, then of the second."""
+        parts = [kernel.weighted_gradient(rows, weights) for kernel in (self.first, self.second)]
+        return np.concatenate(parts)
