@@ -42,7 +42,6 @@ TABLE = {
     "kernel": (WORD, "Kernel of two rows"),
     "l1": (NUMBER, "Penalty"),
     "l2": (NUMBER, "Penalty"),
-    "kernel": (WORD, "Kernel"),
     "laplacian": (WORD, "Laplacian of the graph"),
     "learning_rate": (NUMBER, "multiplied"),
     "loss": (WORD, "Loss that is minimised"),
