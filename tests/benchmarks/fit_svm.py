@@ -90,13 +90,12 @@ def linear() -> None:
     x = standardised(x)
     data, params = Data.of(Task.CLASSIFICATION, x, y), svm.SVM(kernel="linear", cv=None)
     state = svm.fit(params, data, Context.of(0)).state
-    peer = peers.LinearSVC(loss="hinge", max_iter=10_000, tol=1e-3)
+    peer = peers.LinearSVC()  # the squared hinge, which its primal method minimises; of the hinge it takes far longer
     ours, theirs = seconds(lambda: svm.fit(params, data, Context.of(0)), 1), seconds(lambda: peer.fit(x, y), 1)
-    hinge = [
-        0.5 * w @ w + np.maximum(0, 1 - np.where(y, 1, -1) * (x @ w + b)).sum()
-        for w, b in ((state.machine.weights[0], state.machine.intercept[0]), (peer.coef_[0], peer.intercept_[0]))
-    ]
-    line("linear 200,000 x 50", ours, theirs, f"objectives {hinge[0]:.2f} and {hinge[1]:.2f}")
+    summary: Any = svm.summary(params, state)
+    right = [np.mean((value > 0) == y) for value in (svm.decision(params, state, x)[:, 0], peer.decision_function(x))]
+    more = f"duality gap {summary['duality_gap']:.1e}, accuracies {right[0]:.4f} and {right[1]:.4f}"
+    line("linear 200,000 x 50", ours, theirs, more)
 
 
 if __name__ == "__main__":
