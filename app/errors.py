@@ -197,8 +197,8 @@ class NoExplanation(ValiantError):
 class NoInterval(ValiantError):
     code, status, title = "no_interval", 409, "The model has no intervals for its predictions"
     remedy = (
-        "Train a regression with rows held out, or use linear, bayesian_locally_weighted, or random_forest with "
-        "interval_of set to mean; or refit on resamples with a bootstrap job."
+        "Train a regression with rows held out, or use linear, bayesian_locally_weighted, gaussian_process, or "
+        "random_forest with interval_of set to mean; or refit on resamples with a bootstrap job."
     )
 
 

@@ -63,4 +63,4 @@ def test_a_model_that_cannot_learn_on_is_refused_with_those_that_can(client, don
     refused = client.post("/v1/jobs/update", json={"model": "learns-once", "dataset": tables[1]})
     (fault,) = refused.json()["errors"]
     assert (refused.status_code, fault["pointer"], fault["code"]) == (422, "/model", "not_offered")
-    assert "linear_sgd, perceptron" in fault["detail"]
+    assert "linear_sgd, mlp, perceptron" in fault["detail"]

@@ -31,7 +31,7 @@ TABLE = {
     "estimators": ("Learners", "Members, whose predictions are combined"),
     "final_estimator": ("Learner", "combines the members"),
     "fit_intercept": (TRUTH, "constant term"),
-    "gamma": ("several", "Factor in the kernel"),
+    "gamma": (NUMBER, "Factor in the kernel"),
     "graph": (WORD, "Similarity graph of the rows"),
     "indefinite": (WORD, "not positive semidefinite"),
     "growth": (NUMBER, "Factor of the rate"),

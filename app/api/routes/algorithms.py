@@ -6,9 +6,10 @@ from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
+from pydantic.json_schema import GenerateJsonSchema
 
 from app.api.edge.strict_route import StrictRoute
-from app.api.params.common import PAGE, Cursor, Limit
+from app.api.params.common import Cursor, Limit
 from app.ml import nested
 from app.ml.catalogue import catalogue, find
 from app.ml.contract.algorithm import JSON, Algorithm, Params
@@ -19,7 +20,7 @@ router = APIRouter(prefix="/v1/algorithms", tags=["algorithms"], route_class=Str
 
 
 @router.get("")
-async def list_algorithms(limit: Limit = PAGE, cursor: Cursor = None) -> AlgorithmPage:
+async def list_algorithms(limit: Limit = 200, cursor: Cursor = None) -> AlgorithmPage:
     """List the algorithms in alphabetical order, without their `method`."""
     after = (name for name in catalogue() if cursor is None or name > cursor)
     cards = [_card(name).model_copy(update={"method": None}) for name in islice(after, limit + 1)]
@@ -60,11 +61,18 @@ def _scores(algorithm: Algorithm[Any, Any]) -> str:
     return "membership" if nested.degrees(algorithm, algorithm.params()) else "probability"
 
 
+class _Untitled(GenerateJsonSchema):
+    """JSON Schema of fields without titles, which would repeat their names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
 def _parameters(params: type[Params]) -> JSON:
     """The JSON Schema of the parameters. Learners within it refer to the OpenAPI document: written out, each would
     repeat the parameters of every algorithm.
     """
-    schema = params.model_json_schema()
+    schema = params.model_json_schema(schema_generator=_Untitled)
     definitions = schema.pop("$defs", {})
     if "Learner" in definitions:
         own = json.dumps(schema)

@@ -21,6 +21,7 @@ from sklearn import (
     neural_network,
     pipeline,
     preprocessing,
+    svm,
     tree,
 )
 
@@ -185,6 +186,7 @@ NUMBERS = _both(classes=False) | {
     "lasso": Peer("LassoCV", lambda: framed(linear_model.LassoCV(cv=5, max_iter=10_000))),
     "linear_sgd": Peer("SGDRegressor", lambda: framed(linear_model.SGDRegressor(random_state=0))),
     "mlp": Peer("MLPRegressor", lambda: framed(neural_network.MLPRegressor(random_state=0))),
+    "svr": Peer("SVR", lambda: framed(svm.SVR())),
     "locally_weighted": Peer("KernelRidge by cv", smooth),
     "bayesian_locally_weighted": Peer("KernelRidge by cv", smooth),
     "gaussian_process": Peer("GaussianProcess, Matern", process),
@@ -196,6 +198,7 @@ CLASSES = _both(classes=True) | {
     "ridge": Peer("RidgeCV", lambda: framed(OfIndicators(linear_model.RidgeCV(PENALTIES))), ERROR),
     "linear_sgd": Peer("SGDClassifier", lambda: framed(linear_model.SGDClassifier(loss="log_loss", random_state=0))),
     "mlp": Peer("MLPClassifier", lambda: framed(neural_network.MLPClassifier(random_state=0))),
+    "svm": Peer("SVC", lambda: framed(svm.SVC(probability=True, random_state=0))),
     "logistic": Peer("LogisticRegression", lambda: framed(linear_model.LogisticRegression(max_iter=1000))),
     "perceptron": Peer("Perceptron", lambda: framed(linear_model.Perceptron(random_state=0)), ERROR),
     "generative_bayes": Peer("GaussianNB", lambda: framed(naive_bayes.GaussianNB())),

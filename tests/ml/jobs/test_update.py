@@ -238,7 +238,7 @@ def test_every_fault_at_once(rents):
 
 def test_algorithms_that_cannot_are_refused_with_those_that_can():
     base = trained(full(30, 5), {"name": "ridge"})
-    with pytest.raises(InvalidRequest, match="Algorithms that can: linear_sgd, perceptron") as raised:
+    with pytest.raises(InvalidRequest, match="Algorithms that can: linear_sgd, mlp, perceptron") as raised:
         outcome(base, full(30, 6))
     assert raised.value.faults[0].code == "not_offered"
     balanced = trained(TWO[0], {"name": "perceptron"}, "dear", class_weight="balanced")

@@ -1,7 +1,7 @@
 """Parameters of every algorithm that stands on a kernel of two rows."""
 
 import math
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -26,10 +26,11 @@ class KernelParams(Params):
         "exp(-gamma ‖x - y‖²); `sigmoid`: tanh(gamma x·y + coef0), which is rarely positive semidefinite; `anova`: "
         "(sum over columns of exp(-gamma (x - y)²))^degree. Unused where the kernel of all pairs is given.",
     )
-    gamma: Literal["scale", "auto"] | Annotated[float, Field(gt=0, le=1e12)] = Field(
-        "scale",
-        description="Factor in the kernel, a number above 0. `scale`: 1/(columns · variance of all numbers); `auto`: "
-        "1/columns. Unused by the linear kernel.",
+    gamma: float | None = Field(
+        None,
+        gt=0,
+        le=1e12,
+        description="Factor in the kernel; null: 1/(columns · variance of all numbers). Unused by the linear kernel.",
     )
     degree: int = Field(3, ge=1, le=20, description="Degree of the kernels poly and anova; unused by others.")
     coef0: float = Field(
@@ -62,11 +63,9 @@ class KernelParams(Params):
 
 
 def gamma_of(params: KernelParams, data: Data) -> float:
-    """The factor that `scale` and `auto` stand for."""
-    if not isinstance(params.gamma, str):
-        return float(params.gamma)
-    if params.gamma == "auto" or data.square is not None:
-        return float(1.0 / max(data.x.shape[1], 1))
+    """The factor in the kernel: that of the parameters, or of the data."""
+    if params.gamma is not None or data.square is not None:
+        return params.gamma or 1.0
     share = data.weights / data.weights.sum()
     rest = data.x - share @ data.x.mean(axis=1) if data.x.size else data.x
     variance = float(share @ np.square(rest).mean(axis=1)) if data.x.size else 0.0
