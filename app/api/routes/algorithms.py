@@ -64,7 +64,7 @@ def _scores(algorithm: Algorithm[Any, Any]) -> str:
 class _Untitled(GenerateJsonSchema):
     """JSON Schema of fields without titles, which would repeat their names."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
+    def field_title_should_be_set(self, _schema: Any) -> bool:
         return False
 
 
