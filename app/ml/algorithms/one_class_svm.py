@@ -49,6 +49,7 @@ from app.ml.contract.algorithm import (
     Matrix,
     Meaning,
     Output,
+    Size,
     Symmetry,
     Task,
     Vector,
@@ -152,14 +153,19 @@ def summary(params: OneClassSVM, state: State) -> JSON:
     }
 
 
+def _seconds(params: OneClassSVM, size: Size) -> float:
+    nu = params.nu if params.C is None else min(1.0, 1 / (params.C * max(size.rows, 1.0)))
+    return min(1.0, 0.05 + 2.5 * nu) * machines.seconds(params, size, bounded=False)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.DENSITY},
     params=OneClassSVM,
     state=State,
     fit=fit,
     predict=predict,
-    memory=machines.memory,
-    seconds=lambda params, size: max(params.nu, 0.05) * machines.seconds(params, size),
+    memory=lambda params, size: machines.memory(params, size, bounded=False),
+    seconds=_seconds,
     rowwise=True,
     accepts={Accepts.INDEFINITE},
     relations={Form.SQUARE: {Meaning.KERNEL}},

@@ -17,6 +17,7 @@ from app.ml.numerics.support_vectors.kernel_rows import (
     kernel_matrix,
     weighted_sums,
 )
+from app.ml.numerics.support_vectors.linear_machine import in_weights
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 
 PROJECTED = 4000
@@ -25,6 +26,8 @@ SAMPLE = 1000
 """Rows whose kernel is looked at for negative eigenvalues."""
 NEGATIVE = 1e-10
 """Share of the largest eigenvalue below zero that is no rounding."""
+VECTORS = 30
+"""Numbers for each row that the method in the weights holds at once, beside the rows."""
 LISTED = 1000
 """Support vectors in a report."""
 
@@ -155,14 +158,24 @@ def vectors_summary(machine: Machine) -> dict[str, JSON]:
     return result
 
 
-def memory(params: MachineParams, size: Size) -> float:
-    """Bytes of the cache of rows, of at most all pairs, and of the rows by column."""
+def memory(params: MachineParams, size: Size, *, bounded: bool = True) -> float:
+    """Bytes of the cache of rows, of at most all pairs, and of the rows by column.
+
+    bounded: the programme is one for `minimum`, which keeps no cache for a linear kernel of many rows.
+    """
+    rows = 24 * size.cells
+    if bounded and params.kernel == "linear" and in_weights(size.rows, size.columns):
+        return rows + VECTORS * 8 * size.rows
     cache = min(params.cache_size * 2**20, 8 * size.rows**2) + 16 * size.rows
     projected = 24 * min(size.rows, PROJECTED) ** 2 if params.indefinite == "project" else 0.0
-    return cache + projected + 24 * size.cells
+    return cache + projected + rows
 
 
-def seconds(params: MachineParams, size: Size) -> float:
-    """Seconds of one fit: rows of the kernel, of which a half are support vectors, and steps over all rows."""
-    pairs = size.rows**2
-    return 2e-3 + pairs * (1e-10 * size.columns + 3e-9) * (0.2 if params.kernel == "linear" else 1.0)
+def seconds(params: MachineParams, size: Size, *, bounded: bool = True) -> float:
+    """Seconds of one fit: rows of the kernel, of which a half are support vectors, and steps over all rows.
+
+    bounded: as for `memory`.
+    """
+    if bounded and params.kernel == "linear" and in_weights(size.rows, size.columns):
+        return 5e-3 + 1e-6 * size.rows + 5e-8 * size.cells
+    return 2e-3 + 1e-5 * size.rows + size.rows**2 * (9e-9 + 3e-10 * size.columns)
