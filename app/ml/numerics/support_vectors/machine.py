@@ -38,20 +38,23 @@ class Kept(NamedTuple):
     rows: KernelRows
     gamma: float
     mean: Vector
-    """(d,) subtracted from the rows of a linear kernel; else zero."""
+    """(d,) subtracted from the rows of a linear kernel, if the machine is movable; else zero."""
     least: float
     """Smallest eigenvalue of the kernel, of some rows, over the largest; 0 where none can be negative."""
     projector: Matrix | None = None
     """(n, n) VVᵀ with the eigenvectors of positive eigenvalues; None: the kernel is used as it is."""
 
     @classmethod
-    def of(cls, params: MachineParams, data: Data) -> Self:
-        """Raises InvalidData for a kernel that is not positive semidefinite, or has infinite values."""
+    def of(cls, params: MachineParams, data: Data, *, movable: bool = True) -> Self:
+        """Raises InvalidData for a kernel that is not positive semidefinite, or has infinite values.
+
+        movable: the machine stays when all rows move together, as with a free intercept.
+        """
         gamma, mean = gamma_of(params, data), np.zeros(data.x.shape[1])
         if data.square is not None:
             square = np.ascontiguousarray(data.square)
             return cls._definite(params, square, SquareRows(square, np.arange(len(square))), gamma, mean)
-        if params.kernel == "linear":
+        if params.kernel == "linear" and movable:
             mean = data.x.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = PointRows.of(params.function(gamma), np.ascontiguousarray(data.x - mean))
