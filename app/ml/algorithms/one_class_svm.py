@@ -49,6 +49,7 @@ from app.ml.contract.algorithm import (
     Matrix,
     Meaning,
     Output,
+    Size,
     Symmetry,
     Task,
     Vector,
@@ -94,17 +95,17 @@ class State(NamedTuple):
 
 def fit(params: OneClassSVM, data: Data, context: Context) -> Fit[State]:
     n = len(data.x)
-    kept, nu = Kept.of(params, data), _share(params, n)
+    kept, nu = Kept.of(params, data, movable=False), _share(params, n)
     bounds = data.weights * (n / data.weights.sum())
     total = nu * n
     start = _start(bounds, total)
-    problem = Problem(np.zeros(n), np.zeros(n), bounds, start)
+    problem = Problem(np.zeros(n), np.zeros(n), bounds, start, negligible=_scattered(kept.rows.diagonal, bounds, total))
     found = solve(kept.rows, problem, params.settings())
     state = State(
         machine=Machine.of(params, data, kept, found.coef[None] / total, np.array([found.intercept / total])),
         rho=-found.intercept / total,
         bounded=int((found.coef >= bounds).sum()),
-        gap=found.gap / abs(found.objective) if found.objective else 0.0,
+        gap=problem.share(found.gap, found.objective),
         objective=found.objective / total**2,
         nu=nu,
         rows=n,
@@ -125,6 +126,14 @@ def _start(bounds: Vector, total: float) -> Vector:
     """The first rows at their bounds, and the next one with the rest of the sum."""
     before = np.cumsum(bounds) - bounds
     return np.clip(total - before, 0.0, bounds)
+
+
+def _scattered(diagonal: Vector, bounds: Vector, total: float) -> float:
+    """About the objective of coefficients that are spread over rows in all directions from the origin.
+
+    Where the origin lies among the rows, no plane parts them from it, the least objective is 0, and ρ too.
+    """
+    return float(0.5 * total * (bounds @ diagonal) / len(bounds))
 
 
 def predict(params: OneClassSVM, state: State, x: Matrix) -> Vector:
@@ -152,14 +161,19 @@ def summary(params: OneClassSVM, state: State) -> JSON:
     }
 
 
+def _seconds(params: OneClassSVM, size: Size) -> float:
+    nu = params.nu if params.C is None else min(1.0, 1 / (params.C * max(size.rows, 1.0)))
+    return min(1.0, 0.05 + 2.5 * nu) * machines.seconds(params, size, bounded=False)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.DENSITY},
     params=OneClassSVM,
     state=State,
     fit=fit,
     predict=predict,
-    memory=machines.memory,
-    seconds=lambda params, size: max(params.nu, 0.05) * machines.seconds(params, size),
+    memory=lambda params, size: machines.memory(params, size, bounded=False),
+    seconds=_seconds,
     rowwise=True,
     accepts={Accepts.INDEFINITE},
     relations={Form.SQUARE: {Meaning.KERNEL}},

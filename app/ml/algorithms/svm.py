@@ -263,7 +263,7 @@ def _seconds(params: SVM, size: Size) -> float:
     machine = size._replace(rows=size.rows if several else 2 * size.rows / size.classes)
     count = max(1, size.classes if size.classes > 2 else 1) if several else size.classes * (size.classes - 1) / 2
     folds = 1.0 if params.cv is None else 1 + params.cv * (1 - 1 / params.cv) ** 2
-    return count * folds * machines.seconds(params, machine)
+    return count * folds * machines.seconds(params, machine, bounded=params.C is not None)
 
 
 ALGORITHM = Algorithm(
@@ -273,7 +273,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     degrees=lambda params: params.cv is None,
-    memory=machines.memory,
+    memory=lambda params, size: machines.memory(params, size, bounded=params.C is not None),
     seconds=_seconds,
     rowwise=True,
     accepts={Accepts.INDEFINITE},

@@ -70,3 +70,28 @@ def test_far_rows_are_anomalies():
     params, state = fitted(MOONS, nu=0.1, gamma=2.0)
     assert one_class.anomaly(params, state, np.array([[9.0, 9.0], [-5.0, 0.0]])).all()
     assert one_class.anomaly(params, state, MOONS).mean() == pytest.approx(0.1, abs=0.03)
+
+
+@pytest.mark.parametrize("far", [1.0, 3.0, 30.0])
+def test_a_plane_parts_the_rows_from_the_origin_as_that_of_libsvm(far):
+    x = np.random.default_rng(3).normal(far, 1, (300, 4))
+    _, state = fitted(x, kernel="linear", nu=0.2, tol=1e-7)
+    theirs = Peer(kernel="linear", nu=0.2, tol=1e-9).fit(x)
+    total = 0.2 * len(x)
+    own, peer = total * state.machine.weights[0], theirs.coef_[0]
+    np.testing.assert_allclose(own, peer, rtol=1e-4)
+
+    def primal(weights, rho):
+        return weights @ weights / 2 - total * rho + np.maximum(0, rho - x @ weights).sum()
+
+    assert primal(own, total * state.rho) <= primal(peer, theirs.offset_[0]) * (1 - 1e-12)
+
+
+def test_no_plane_parts_rows_around_the_origin():
+    x = np.random.default_rng(0).normal(size=(1000, 10))
+    params = one_class.OneClassSVM(kernel="linear")
+    fit = one_class.fit(params, Data.of(Task.DENSITY, x - x.mean(axis=0)), Context.of(0))
+    assert fit.converged
+    assert fit.iterations < 20_000
+    assert fit.state.gap <= params.tol
+    assert abs(fit.state.rho) < 1e-2

@@ -150,3 +150,14 @@ def test_a_dry_run_counts_the_halvings_of_a_clustering_and_a_search_those_of_the
     expected = 11 * (planned.seconds - BASE_SECONDS) + planned.halvings
     assert found.seconds - BASE_SECONDS == pytest.approx(expected, rel=0.02)
     assert plan(TrainSpec.model_validate({"target": "y", "algorithm": RIDGE}), sheet.columns, sheet.rows).halvings == 0
+
+
+def test_support_vector_machines_of_many_rows_fit_within_the_default_limit():
+    """100,000 rows of 20 columns; a linear machine keeps no rows of the kernel, and its time grows with the rows."""
+    size, task = Size(100_000, 20, 2), Task.CLASSIFICATION
+    assert seconds({"name": "svm"}, size, task) < 3600
+    linear = {"name": "svm", "kernel": "linear"}
+    assert seconds(linear, size, task) < 0.01 * seconds({"name": "svm"}, size, task)
+    entry = find("svm")
+    assert entry.algorithm.memory(entry.spec.model_validate(linear), size) < 100 * 2**20
+    assert seconds({**linear, "C": None}, size, task) == seconds({"name": "svm"}, size, task)

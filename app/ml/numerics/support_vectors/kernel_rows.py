@@ -7,6 +7,7 @@ import numpy as np
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.kernel_functions.anova_kernel import Anova
 from app.ml.numerics.kernel_functions.kernel_params import Kernel
+from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.kernel_functions.polynomial_kernel import Polynomial
 from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 from app.ml.numerics.kernel_functions.sigmoid_kernel import Sigmoid
@@ -55,6 +56,9 @@ class PointRows(NamedTuple):
         values_to(self.kernel, self.rows[place : place + 1], self.columns, found[None])
 
     def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
+        if isinstance(self.kernel, Linear):
+            sums: Vector = self.rows[left] @ (coef @ self.rows[right])
+            return sums
         return weighted_sums(self.kernel, self.rows[left], self.columns[:, right], coef[:, None])[:, 0]
 
     def take(self, places: Labels) -> Self:

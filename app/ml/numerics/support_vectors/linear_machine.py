@@ -99,11 +99,14 @@ def of_rows(problem: Problem, rows: Labels | slice, factor: float = 1.0) -> Prob
 
 def minimum(rows: KernelRows, problem: Problem, settings: Settings) -> Solution:
     """The minimum by the method for the kernel and the number of rows. The bounds are finite, and β starts from 0."""
-    if isinstance(rows, PointRows) and isinstance(rows.kernel, Linear):
-        n, d = rows.rows.shape
-        if n >= max(MANY_ROWS, 5 * d) and d <= MANY_COLUMNS:
-            return solve_linear(rows.rows, problem, settings)
+    if isinstance(rows, PointRows) and isinstance(rows.kernel, Linear) and in_weights(*rows.rows.shape):
+        return solve_linear(rows.rows, problem, settings)
     return solve(rows, problem, settings)
+
+
+def in_weights(rows: float, columns: float) -> bool:
+    """True if a linear machine of this size is found in the weights of its columns."""
+    return rows >= max(MANY_ROWS, 5 * columns) and columns <= MANY_COLUMNS
 
 
 def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:

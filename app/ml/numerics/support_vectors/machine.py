@@ -17,6 +17,7 @@ from app.ml.numerics.support_vectors.kernel_rows import (
     kernel_matrix,
     weighted_sums,
 )
+from app.ml.numerics.support_vectors.linear_machine import in_weights
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 
 PROJECTED = 4000
@@ -25,6 +26,8 @@ SAMPLE = 1000
 """Rows whose kernel is looked at for negative eigenvalues."""
 NEGATIVE = 1e-10
 """Share of the largest eigenvalue below zero that is no rounding."""
+VECTORS = 30
+"""Numbers for each row that the method in the weights holds at once, beside the rows."""
 LISTED = 1000
 """Support vectors in a report."""
 
@@ -35,20 +38,23 @@ class Kept(NamedTuple):
     rows: KernelRows
     gamma: float
     mean: Vector
-    """(d,) subtracted from the rows of a linear kernel; else zero."""
+    """(d,) subtracted from the rows of a linear kernel, if the machine is movable; else zero."""
     least: float
     """Smallest eigenvalue of the kernel, of some rows, over the largest; 0 where none can be negative."""
     projector: Matrix | None = None
     """(n, n) VVᵀ with the eigenvectors of positive eigenvalues; None: the kernel is used as it is."""
 
     @classmethod
-    def of(cls, params: MachineParams, data: Data) -> Self:
-        """Raises InvalidData for a kernel that is not positive semidefinite, or has infinite values."""
+    def of(cls, params: MachineParams, data: Data, *, movable: bool = True) -> Self:
+        """Raises InvalidData for a kernel that is not positive semidefinite, or has infinite values.
+
+        movable: the machine stays when all rows move together, as with a free intercept.
+        """
         gamma, mean = gamma_of(params, data), np.zeros(data.x.shape[1])
         if data.square is not None:
             square = np.ascontiguousarray(data.square)
             return cls._definite(params, square, SquareRows(square, np.arange(len(square))), gamma, mean)
-        if params.kernel == "linear":
+        if params.kernel == "linear" and movable:
             mean = data.x.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = PointRows.of(params.function(gamma), np.ascontiguousarray(data.x - mean))
@@ -155,14 +161,24 @@ def vectors_summary(machine: Machine) -> dict[str, JSON]:
     return result
 
 
-def memory(params: MachineParams, size: Size) -> float:
-    """Bytes of the cache of rows, of at most all pairs, and of the rows by column."""
+def memory(params: MachineParams, size: Size, *, bounded: bool = True) -> float:
+    """Bytes of the cache of rows, of at most all pairs, and of the rows by column.
+
+    bounded: the programme is one for `minimum`, which keeps no cache for a linear kernel of many rows.
+    """
+    rows = 24 * size.cells
+    if bounded and params.kernel == "linear" and in_weights(size.rows, size.columns):
+        return rows + VECTORS * 8 * size.rows
     cache = min(params.cache_size * 2**20, 8 * size.rows**2) + 16 * size.rows
     projected = 24 * min(size.rows, PROJECTED) ** 2 if params.indefinite == "project" else 0.0
-    return cache + projected + 24 * size.cells
+    return cache + projected + rows
 
 
-def seconds(params: MachineParams, size: Size) -> float:
-    """Seconds of one fit: rows of the kernel, of which a half are support vectors, and steps over all rows."""
-    pairs = size.rows**2
-    return 2e-3 + pairs * (1e-10 * size.columns + 3e-9) * (0.2 if params.kernel == "linear" else 1.0)
+def seconds(params: MachineParams, size: Size, *, bounded: bool = True) -> float:
+    """Seconds of one fit: rows of the kernel, of which a half are support vectors, and steps over all rows.
+
+    bounded: as for `memory`.
+    """
+    if bounded and params.kernel == "linear" and in_weights(size.rows, size.columns):
+        return 5e-3 + 1e-6 * size.rows + 5e-8 * size.cells
+    return 2e-3 + 1e-5 * size.rows + size.rows**2 * (9e-9 + 3e-10 * size.columns)

@@ -59,6 +59,13 @@ class Problem(NamedTuple):
     start: Vector
     """β within its bounds, whose sum stays."""
     epsilon: float = 0.0
+    negligible: float = 0.0
+    """Size of an objective that is as good as 0: the gap is measured by no less."""
+
+    def share(self, gap: float, objective: float) -> float:
+        """The gap as a share of the objective."""
+        size = max(abs(objective), self.negligible)
+        return 0.0 if gap <= 0 else gap / size if size > 0 else math.inf
 
 
 class Solution(NamedTuple):
@@ -80,7 +87,7 @@ class Solution(NamedTuple):
     def converged_to(self, problem: Problem, tol: float) -> bool:
         """True if no pair of coefficients violates the conditions by more than `tol`, and the gap is closed."""
         best, lowest = edges_of(problem, self.coef, self.residual)
-        return best - lowest <= tol and self.gap <= tol * abs(self.objective)
+        return best - lowest <= tol and problem.share(self.gap, self.objective) <= tol
 
 
 class Settings(NamedTuple):
@@ -209,7 +216,8 @@ class _Run:
 
     def _closed(self, found: Solution) -> bool:
         size = np.abs(self._residual).max(initial=0.0) + np.abs(self._problem.linear).max(initial=0.0)
-        return found.gap <= self._settings.tol * abs(found.objective) or self._tol <= ROUNDING * size
+        closed = self._problem.share(found.gap, found.objective) <= self._settings.tol
+        return closed or self._tol <= ROUNDING * size
 
     def _solution(self, *, converged: bool) -> Solution:
         found = solution_of(self._problem, self._coef, self._residual, int(self._counts[ITERATIONS]))
