@@ -59,6 +59,14 @@ CLOUD = MAP | {"model": "cloud", "algorithm": {"name": "gaussian"}}
 TREE = TRAIN | {"model": "tree", "algorithm": {"name": "decision_tree", "max_depth": 2}}
 PROGRESSION = {"model": "progression", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}}
 TENSOR = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": list(FLOWER.values())}]}
+CALCULATIONS = [
+    ("calculate_sample_size", "pac", {"class_size": 1000, "epsilon": 0.1, "delta": 0.05}),
+    ("calculate_vc_bound", "vc_bound", {"rows": 10_000, "vc_dimension": 10, "empirical_risk": 0.12}),
+    ("calculate_margin_bound", "margin_bound", {"radius": 2, "norm": 1.5, "columns": 100, "rows": 10_000}),
+    ("calculate_majority_error", "majority_error", {"members": 21, "error": 0.3, "correlation": 0.1}),
+    ("calculate_boosting_rounds", "boosting_rounds", {"rows": 30, "edge": 0.1667}),
+    ("demonstrate_no_free_lunch", "no_free_lunch", {"points": 4, "rows": 2}),
+]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 DIGEST = re.compile(r"(sha256:)?[0-9a-f]{64}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|\+00:00)")
@@ -134,6 +142,7 @@ def everything(walk):
     jobs(walk)
     models(walk)
     predictions(walk)
+    theory(walk)
     protocol(walk)
     for operation, path in (("check_liveness", "/livez"), ("check_readiness", "/readyz"), ("read_metrics", "/metrics")):
         walk(operation, "GET", path)
@@ -220,6 +229,12 @@ def predictions(walk):
     points = {"rows": [[0, 0], [2, 0], [0, 20], [2, 20]], "metric": "mahalanobis", "to_mean": True}
     walk("measure_distances", "POST", "/v1/distances", points)
     walk("measure_prepared_distances", "POST", "/v1/models/map/prepared_distances", rows | {"others": [FLOWER]})
+
+
+def theory(walk):
+    walk("list_calculators", "GET", "/v1/theory?limit=1")
+    for operation, name, body in CALCULATIONS:
+        walk(operation, "POST", f"/v1/theory/{name}", body)
 
 
 def protocol(walk):

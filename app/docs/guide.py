@@ -16,7 +16,7 @@ CONTENTS: Mapping[str, tuple[str, ...]] = {
         "jobs",
     ),
     "Run": ("operation", "settings", "performance"),
-    "Understand": ("invariants", "design-decisions", "extending", "glossary"),
+    "Understand": ("guarantees", "invariants", "design-decisions", "extending", "glossary"),
 }
 """Names of the pages under their headings, in the order in which they are read."""
 ORDER = tuple(name for names in CONTENTS.values() for name in names)

@@ -25,6 +25,7 @@ TAGS = [
     {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},
     {"name": "evaluation", "description": "How good predictions are."},
+    {"name": "theory", "description": "Calculators of learning theory: what rows can promise, without a model."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},
     {"name": "operations", "description": "For those who run the service."},
 ]

@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 
 def sauer(dimension: int, points: int) -> int:
-    """Largest number of labelings of so many points by any class of this dimension.
+    """Largest number of labellings of so many points by any class of this dimension.
 
     >>> sauer(2, 5)
     16
@@ -30,7 +30,7 @@ def sauer(dimension: int, points: int) -> int:
 
 
 def log_growth(dimension: float, points: float) -> float:
-    """Bound of ln Π(points). dimension: h, at least 0, perhaps infinite: every labeling then counts.
+    """Bound of ln Π(points). dimension: h, at least 0, perhaps infinite: every labelling then counts.
 
     >>> round(math.exp(log_growth(4, 4)))
     16
@@ -43,13 +43,13 @@ def log_growth(dimension: float, points: float) -> float:
     return min(every, dimension * (math.log(points / dimension) + 1))
 
 
-def growth_term(log_labelings: float, rows: float, probability: float) -> float:
-    """The term added to the share of errors, by the growth function. log_labelings: ln Π(2 · rows).
+def growth_term(log_labellings: float, rows: float, probability: float) -> float:
+    """The term added to the share of errors, by the growth function. log_labellings: ln Π(2 · rows).
 
     >>> round(growth_term(math.log(2001), 1000, 0.05), 6)  # thresholds
     0.109469
     """
-    return math.sqrt((log_labelings + math.log(4 / probability)) / rows)
+    return math.sqrt((log_labellings + math.log(4 / probability)) / rows)
 
 
 def confidence_term(rows: float, dimension: float, probability: float) -> float:
