@@ -214,6 +214,20 @@ class GoldenMismatch(ValiantError):
     remedy = "Train the model again with the present version of the service."
 
 
+class NotReproducible(ValiantError):
+    """Something that decided the bytes of a version is gone."""
+
+    code, status, title = "not_reproducible", 409, "What the version was made from is gone"
+    remedy = "Upload the file of the training again: a dataset with the digest in the receipt takes its place."
+
+
+class NotReproduced(ValiantError):
+    """The same receipt gave other bytes."""
+
+    code, status, title = "not_reproduced", 409, "The model made again from the receipt has other bytes"
+    remedy = "Run it with the releases of the libraries in the receipt, on a processor of the same class."
+
+
 class CorruptModel(ValiantError):
     code, status, title = "corrupt_model", 409, "The stored model is not readable"
     remedy = "Train the model again, or restore the database from a backup."

@@ -20,6 +20,7 @@ from app.services.predictions import Predictions
 from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
+from app.services.reproduction import Reproduction
 from app.services.submission import Submission
 from app.settings import Settings
 from app.store.engine import make_engine
@@ -40,6 +41,7 @@ class Services:
     jobs: Jobs
     attempts: Attempts
     recovery: Recovery
+    reproduction: Reproduction
     models: Models
     aliases: Aliases
     cluster_names: ClusterNaming
@@ -86,6 +88,7 @@ def build(settings: Settings, *, role: str) -> Services:
         jobs=Jobs(work),
         attempts=attempts,
         recovery=Recovery(work, announce, settings, attempts.counts),
+        reproduction=Reproduction(work),
         models=Models(work, predictions.pointers),
         aliases=Aliases(work, predictions.pointers),
         cluster_names=ClusterNaming(work, predictions.pointers),

@@ -187,6 +187,7 @@ def models(walk):
     walk("move_model_alias", "PUT", "/v1/models/species/aliases/champion", {"version": 1}, expected=201)
     walk("list_model_alias_moves", "GET", "/v1/models/species/aliases/champion/history")
     walk("get_model_version", "GET", "/v1/models/species/versions/1")
+    walk("reproduce_model_version", "POST", "/v1/models/species/versions/1/reproduce?name=same-bytes", expected=202)
     walk("get_model_report", "GET", "/v1/models/species/versions/1/report")
     walk("list_model_plots", "GET", "/v1/models/species/versions/1/plots")
     names = {"names": [{"cluster": 0, "name": "Short petals"}, {"cluster": 1, "name": "Long petals"}]}

@@ -91,4 +91,5 @@ def _serve(entry: Entry) -> None:
 
 
 for _entry in kinds().values():
-    _serve(_entry)
+    if not _entry.kind.from_version:
+        _serve(_entry)
