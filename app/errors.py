@@ -175,6 +175,20 @@ class RenderingFailed(ValiantError):
     remedy = "Take the specification as application/json, and draw it with any Vega-Lite viewer."
 
 
+class ReviewNotFound(ValiantError):
+    code, status, title = "review_not_found", 404, "No such review"
+
+
+class ReviewsChanged(ValiantError):
+    code, status, title = "reviews_changed", 409, "A row was labelled while the export ran"
+    remedy = "Send the export again."
+
+
+class ReviewsFull(ValiantError):
+    code, status, title = "reviews_full", 429, "Too many rows wait for a label"
+    remedy = "Label or delete reviews, raise VALIANT_MAX_WAITING_REVIEWS, or predict without review."
+
+
 class AliasNotFound(ValiantError):
     code, status, title = "alias_not_found", 404, "This model has no such alias"
 

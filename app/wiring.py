@@ -21,6 +21,7 @@ from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
 from app.services.reproduction import Reproduction
+from app.services.reviews import Reviews
 from app.services.submission import Submission
 from app.settings import Settings
 from app.store.engine import make_engine
@@ -42,6 +43,7 @@ class Services:
     attempts: Attempts
     recovery: Recovery
     reproduction: Reproduction
+    reviews: Reviews
     models: Models
     aliases: Aliases
     cluster_names: ClusterNaming
@@ -78,17 +80,19 @@ def build(settings: Settings, *, role: str) -> Services:
     if role == "api":
         registry.register(Served(predictions))
         registry.register(Counted(census))
+    datasets = Datasets(work, settings)
     return Services(
         settings=settings,
         work=work,
         cache=cache,
         celery=celery,
-        datasets=Datasets(work, settings),
+        datasets=datasets,
         submission=Submission(work, announce, settings),
         jobs=Jobs(work),
         attempts=attempts,
         recovery=Recovery(work, announce, settings, attempts.counts),
         reproduction=Reproduction(work),
+        reviews=Reviews(work, datasets, settings),
         models=Models(work, predictions.pointers),
         aliases=Aliases(work, predictions.pointers),
         cluster_names=ClusterNaming(work, predictions.pointers),

@@ -20,7 +20,7 @@ STORED = ROOT / "app" / "api" / "edge" / "examples.json"
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "delete"}
 BODILESS = {
-    "delete_dataset", "delete_model", "delete_model_version", "download_dataset_file", "download_model_artifact",
+    "delete_dataset", "delete_model", "delete_model_version", "delete_review", "download_dataset_file", "download_model_artifact",
     "read_metrics",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
@@ -199,6 +199,13 @@ def models(walk):
 
 def predictions(walk):
     rows = {"rows": [FLOWER]}
+    walk("predict_rows", "POST", "/v1/models/species/predict", rows)
+    options = {"params": {"review": "true", "min_probability": 0.9999}}
+    walk("predict_rows", "POST", "/v1/models/species/predict", rows, **options)
+    filed = walk("list_reviews", "GET", "/v1/reviews?model=species&state=waiting").json()["items"][0]["id"]
+    walk("label_review", "POST", f"/v1/reviews/{filed}/label", {"label": "setosa"})
+    walk("export_reviews", "POST", "/v1/reviews/export", {"model": "species", "name": "labelled"}, expected=201)
+    walk("delete_review", "DELETE", f"/v1/reviews/{filed}", expected=204)
     walk("predict_rows", "POST", "/v1/models/species/predict", rows)
     walk("explain_rows", "POST", "/v1/models/neighbours/explain", rows)
     walk("estimate_intervals", "POST", "/v1/models/progression/intervals?confidence=0.9", {"rows": [PATIENT]})

@@ -22,6 +22,7 @@ TAGS = [
     {"name": "datasets", "description": "Immutable tables, uploaded once."},
     {"name": "algorithms", "description": "What can be trained, and with which parameters."},
     {"name": "jobs", "description": "Long-running work."},
+    {"name": "reviews", "description": "Rows that a classifier rejected, for people to label."},
     {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},
     {"name": "evaluation", "description": "How good predictions are."},
