@@ -17,7 +17,18 @@ TOP = {
 LONGEST_FILE = 320
 SHARED_NAMES = {
     # one resource: its route, its schema, its service, its rows
-    *("algorithms", "aliases", "datasets", "health", "jobs", "models", "open_inference", "plots", "predictions"),
+    *(
+        "algorithms",
+        "aliases",
+        "datasets",
+        "health",
+        "jobs",
+        "models",
+        "open_inference",
+        "plots",
+        "predictions",
+        "reviews",
+    ),
     *("cluster_names", "problems", "queries", "metrics"),
     # messages of a service and its child process, one for each kind of child
     "protocol",

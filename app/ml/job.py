@@ -102,6 +102,13 @@ class JobContext(NamedTuple):
     kinds: "Mapping[str, Kind[Any]]" = MappingProxyType({})
     """All kinds of job by name."""
 
+    def small(self) -> "list[Source] | None":
+        """All rows of all datasets, in the order of `Needs`, if each is small enough to be read before a job exists."""
+        tables = [self.at_hand(place) for place in range(len(self.datasets))]
+        pairs = zip(self.datasets, tables, strict=True)
+        found = [Source(sheet, iter([table])) for sheet, table in pairs if table is not None]
+        return found if len(found) == len(tables) else None
+
 
 class Checked(NamedTuple):
     """The plan of a request without faults."""

@@ -21,7 +21,7 @@ class RejectedRow(NamedTuple):
     """A row on its way into the queue."""
 
     digest: bytes
-    """Of its values: the same row is filed once for each version."""
+    """Hash of its values: the same row is filed once for each version."""
     data: list[Any]
     """In the order of the columns."""
     probabilities: list[float]

@@ -32,7 +32,7 @@ def upgrade() -> None:
         sa.Column("labelled_at", postgresql.TIMESTAMP(timezone=True), nullable=True),
         sa.Column("dataset_id", sa.Uuid(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_reviews")),
-        sa.UniqueConstraint("model", "version", "digest", name=op.f("uq_reviews_model")),
+        sa.UniqueConstraint("model", "version", "digest", name=op.f("uq_reviews_model_version_digest")),
         sa.CheckConstraint("dataset_id is null or labelled_at is not null", name=op.f("ck_reviews_exported")),
         sa.CheckConstraint("(label is null) = (labelled_at is null)", name=op.f("ck_reviews_labelled")),
     )

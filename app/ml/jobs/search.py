@@ -23,6 +23,7 @@ from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
 from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_fault
+from app.ml.training.related_rows import check_relations
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.search import CandidateResult, rank
 from app.ml.training.train import train
@@ -125,6 +126,8 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     if request.metric == "gap" and request.relations is not None:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
         raise InvalidRequest(faults=[Fault("/metric", detail)])
+    if request.relations is not None:
+        _check_small(request, plans, known)
     each = fits(request.metric, request.validation.folds)
     last = 0.0 if request.model is None else max(one.seconds - BASE_SECONDS + one.halvings for one in plans)
     estimate = SearchEstimate(
@@ -137,6 +140,18 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     names = tuple(sorted({one.spec.algorithm.name for one in found}))
     names += tuple(version.header.algorithm for version in known.models)
     return Checked(request.model, None, tuple(sorted(set(names))), estimate)
+
+
+def _check_small(request: SearchRequest, plans: Sequence[Plan], known: JobContext) -> None:
+    """Reads the relations, if the datasets are small. Raises InvalidRequest, naming cells, as the job would."""
+    sources = known.small()
+    if sources is None:
+        return
+    source, *others = sources
+    table = source.used_as(request.kinds).read()
+    related = next((RelatedTable(one.sheet.digest, one.sheet.columns, cache(one.read)) for one in others), None)
+    for planned in {one.spec.algorithm.name: one for one in plans}.values():
+        check_relations(planned._replace(related=related), table)
 
 
 class _Fixed(NamedTuple):
