@@ -29,7 +29,7 @@ SHARED_NAMES = {
         "predictions",
         "reviews",
     ),
-    *("cluster_names", "problems", "queries", "metrics"),
+    *("cluster_names", "reviews", "problems", "queries", "metrics"),
     # messages of a service and its child process, one for each kind of child
     "protocol",
     # a format: rows of a request, and a dataset
