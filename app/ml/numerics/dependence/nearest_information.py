@@ -4,16 +4,17 @@ Of two columns of numbers, each divided by its standard deviation, let ε_i be t
 its k-th nearest row, and n_x, n_y the rows that are nearer than ε_i in one column alone, the row itself among them.
 Then (Kraskov, Stögbauer & Grassberger's first estimate)
 
-    I = ψ(n) + ⟨ψ(k)⟩ − ⟨ψ(n_x) + ψ(n_y)⟩.
+    I = ψ(n) + ψ(k) − ⟨ψ(n_x) + ψ(n_y)⟩.
 
 With classes instead of y, let ε_i be the distance to the k-th nearest row of the same class of n_c rows, and m_i the
 rows of any class that are nearer (Ross):
 
     I = ψ(n) + ⟨ψ(k_i)⟩ − ⟨ψ(n_c)⟩ − ⟨ψ(m_i)⟩.
 
-A row with more than k equals has ε_i = 0 and counts its equals, itself among them, as k (Gao et al.): no noise is
-added to break ties. Rows that are alone in their class do not count. The value does not go below 0. Its interval takes
-the terms of the mean for independent.
+Rows that are alone in their class do not count. Columns with equal values get noise of 10⁻¹⁰ of their standard
+deviation, always the same, as those estimates are of densities; columns without have none. Rounded to tenths of a
+standard deviation, two columns of 150 rows so have an error of 0.00 on average. Counting equal rows instead (Gao et
+al. 2017) gave 0.19 too much. The value does not go below 0.
 
 The terms depend on each other through their neighbours, so that the interval is somewhat narrow. Coverage of 95 %
 intervals in 1,000 simulations, k = 3: two normal columns of correlation 0.6, and a column that is normal in each of two
@@ -26,8 +27,7 @@ classes, 1.5 standard deviations apart:
 | 1,000 | .91 | .93 |
 | 3,000 | .90 | .94 |
 
-References: Kraskov, Stögbauer & Grassberger (2004), Phys. Rev. E 69:066138, eq. 8; Ross (2014), PLoS ONE 9:e87357; Gao,
-Kannan, Oh & Viswanath (2017), NeurIPS 30:5986, for equal rows.
+References: Kraskov, Stögbauer & Grassberger (2004), Phys. Rev. E 69:066138, eq. 8; Ross (2014), PLoS ONE 9:e87357.
 """
 
 import math
@@ -39,33 +39,26 @@ from app.ml.contract.algorithm import Labels, Vector
 from app.ml.numerics.dependence.compiled.neighbour_counts import class_counts, pair_counts
 from app.ml.numerics.dependence.dependence import UNDEFINED, Dependence
 
+NOISE = 1e-10
+"""Standard deviations that part equal values."""
+
 
 def of_numbers(x: Vector, y: Vector, k: int) -> Dependence:
     """Information of two columns of numbers (n,); NaN for a constant one, and for k rows or fewer."""
     if x.size <= k or np.ptp(x) == 0 or np.ptp(y) == 0:
         return UNDEFINED
-    x, y = _scaled(x), _scaled(y)
+    rng = np.random.Generator(np.random.PCG64(0))
+    x, y = standard(x, rng), standard(y, rng)
     by_x, by_y = np.argsort(x, kind="stable"), np.argsort(y, kind="stable")
     start = np.linspace(0, x.size, max(1, math.isqrt(x.size // k)) + 1).astype(np.int64)
     strip = np.empty(x.size, np.int64)
     strip[by_x] = np.repeat(np.arange(start.size - 1), np.diff(start))
     order = by_y[np.argsort(strip[by_y], kind="stable")]
-    equal, (near_x, near_y) = _equal(x, y)[order], np.empty((2, x.size), np.int64)
-    pair_counts(
-        x[order],
-        y[order],
-        x[by_x],
-        y[by_y],
-        _places(by_x)[order],
-        _places(by_y)[order],
-        start,
-        equal,
-        k,
-        near_x,
-        near_y,
-    )
+    near_x, near_y = np.empty((2, x.size), np.int64)
+    places = _places(by_x)[order], _places(by_y)[order]
+    pair_counts(x[order], y[order], x[by_x], y[by_y], *places, start, k, near_x, near_y)
     digamma = _digamma(x.size)
-    return _mean(digamma[x.size] + digamma[np.where(equal > k, equal, k)] - digamma[near_x] - digamma[near_y])
+    return _mean(digamma[x.size] + digamma[k] - digamma[near_x] - digamma[near_y])
 
 
 def of_classes(x: Vector, codes: Labels, k: int) -> Dependence:
@@ -75,20 +68,26 @@ def of_classes(x: Vector, codes: Labels, k: int) -> Dependence:
     x, codes = x[kept], np.unique(codes[kept], return_inverse=True)[1]
     if x.size == 0 or np.ptp(x) == 0 or codes.max() == 0:
         return UNDEFINED
+    x = standard(x, np.random.Generator(np.random.PCG64(0)))
     order = np.argsort(x, kind="stable")
     codes = codes[order]
-    start = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
-    neighbours, near = np.empty(x.size, np.int64), np.empty(x.size, np.int64)
-    by_class = np.argsort(codes, kind="stable").astype(np.int64)
-    class_counts(x[order], by_class, start, k, neighbours, near)
+    sizes = np.bincount(codes)
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    near = np.empty(x.size, np.int64)
+    class_counts(x[order], np.argsort(codes, kind="stable").astype(np.int64), start, k, near)
     digamma = _digamma(x.size)
-    return _mean(digamma[x.size] + digamma[neighbours] - digamma[np.diff(start)[codes]] - digamma[near])
+    neighbours = np.minimum(k, sizes - 1)
+    return _mean(digamma[x.size] + digamma[neighbours[codes]] - digamma[sizes[codes]] - digamma[near])
 
 
-def _scaled(x: Vector) -> Vector:
-    """In standard deviations. Divided by the largest first: no square overflows."""
+def standard(x: Vector, rng: np.random.Generator) -> Vector:
+    """(n,) with mean 0 and standard deviation 1, equal values apart by noise. No square overflows."""
+    x = x - x.mean()
     x = x / np.abs(x).max()
-    return np.asarray(x / x.std())
+    x = x / x.std()
+    if np.unique(x).size < x.size:
+        x = x + NOISE * rng.standard_normal(x.size)
+    return np.asarray(x)
 
 
 def _places(order: Labels) -> Labels:
@@ -96,16 +95,6 @@ def _places(order: Labels) -> Labels:
     places = np.empty(order.size, np.int64)
     places[order] = np.arange(order.size)
     return places
-
-
-def _equal(x: Vector, y: Vector) -> Labels:
-    """(n,) rows with the same pair of values as each."""
-    order = np.lexsort((y, x))
-    a, b = x[order], y[order]
-    group = np.concatenate([[0], np.cumsum((a[1:] != a[:-1]) | (b[1:] != b[:-1]))])
-    equal = np.empty(x.size, np.int64)
-    equal[order] = np.bincount(group)[group]
-    return equal
 
 
 def _digamma(n: int) -> Vector:

@@ -7,7 +7,7 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.feature_selection._mutual_info import _compute_mi_cc, _compute_mi_cd
 
 from app.ml.numerics.dependence.compiled.neighbour_counts import class_counts
-from app.ml.numerics.dependence.nearest_information import _scaled, of_classes, of_numbers
+from app.ml.numerics.dependence.nearest_information import of_classes, of_numbers, standard
 
 
 def pair(kind, n, rng):
@@ -25,29 +25,29 @@ def test_numbers_are_as_scikit_learn_has_them(kind, n, k):
     assert of_numbers(x, y, k).value == pytest.approx(expected, abs=1e-10)
 
 
-@pytest.mark.parametrize("n", [20, 100, 1500])
+@pytest.mark.parametrize("n", [100, 400, 1500])
 @pytest.mark.parametrize("k", [1, 3])
 def test_classes_are_as_scikit_learn_has_them(n, k):
     rng = np.random.default_rng(n)
     x = rng.normal(size=n)
-    codes = np.digitize(x + rng.normal(size=n), [0, 1] if n > 20 else [0])  # its few rows of a class have rounding
+    codes = np.digitize(x + rng.normal(size=n), [0, 1])
     assert of_classes(x, codes, k).value == pytest.approx(_compute_mi_cd(x / x.std(), codes, k), abs=1e-10)
 
 
 def plain_of_numbers(x, y, k):
     """Formulas of the docstring, over all pairs."""
-    apart = [np.abs(np.subtract.outer(column, column)) for column in (_scaled(x), _scaled(y))]
+    rng = np.random.Generator(np.random.PCG64(0))
+    apart = [np.abs(np.subtract.outer(column, column)) for column in (standard(x, rng), standard(y, rng))]
     both, terms = np.maximum(*apart), []
     for i in range(x.size):
-        equal = int((both[i] == 0).sum())
-        radius = 0.0 if equal > k else np.sort(np.delete(both[i], i))[k - 1]
-        near = [((one[i] < radius) | (one[i] == 0)).sum() for one in apart]
-        terms.append(digamma(x.size) + digamma(max(equal, k) if equal > k else k) - digamma(near).sum())
+        radius = np.sort(np.delete(both[i], i))[k - 1]
+        near = [(one[i] < radius).sum() for one in apart]
+        terms.append(digamma(x.size) + digamma(k) - digamma(near).sum())
     return max(0.0, np.mean(terms))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_rows_with_equals_count_them(seed):
+def test_pairs_have_a_plain_twin_with_equal_values_too(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 5, 90).astype(float), rng.integers(0, 4, 90).astype(float)
     y[::2] += rng.normal(size=45)
@@ -55,31 +55,27 @@ def test_rows_with_equals_count_them(seed):
         assert of_numbers(one, other, 3).value == pytest.approx(plain_of_numbers(one, other, 3), abs=1e-10)
 
 
-def plain_class_counts(x, codes, k):
-    """Twin of the kernel over all pairs; by the order of the rows."""
-    neighbours, near = np.zeros((2, x.size), int)
-    for i in range(x.size):
-        own = np.abs(x[codes == codes[i]] - x[i])
-        reach = min(k, own.size - 1)
-        if reach:
-            radius = np.sort(own)[reach]
-            neighbours[i] = reach if radius else (own == 0).sum()
-            apart = np.abs(x - x[i])
-            near[i] = ((apart < radius) | (apart == 0)).sum()
-    return neighbours, near
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_kernel_of_classes_has_a_plain_twin(seed):
     rng = np.random.default_rng(seed)
     x = np.sort(rng.integers(0, 12, 60) + np.where(rng.random(60) < 0.5, rng.random(60), 0.0))
-    codes = rng.integers(0, 4, 60)
-    codes[7] = 4  # alone
-    codes = np.unique(codes, return_inverse=True)[1]
+    codes = np.unique(rng.integers(0, 4, 60), return_inverse=True)[1]
     start = np.concatenate([[0], np.cumsum(np.bincount(codes))]).astype(np.int64)
-    neighbours, near = np.empty((2, 60), np.int64)
-    class_counts(x, np.argsort(codes, kind="stable").astype(np.int64), start, 3, neighbours, near)
-    np.testing.assert_array_equal((neighbours, near), plain_class_counts(x, codes, 3))
+    near = np.empty(60, np.int64)
+    class_counts(x, np.argsort(codes, kind="stable").astype(np.int64), start, 3, near)
+    for i in range(60):
+        own, apart = np.abs(x[codes == codes[i]] - x[i]), np.abs(x - x[i])
+        radius = np.sort(own)[min(3, own.size - 1)]
+        assert near[i] == ((apart < radius) | (apart == 0)).sum()
+
+
+def test_rounded_columns_keep_their_information():
+    rng, found = np.random.default_rng(0), []
+    for _ in range(100):
+        x = rng.normal(size=150)
+        y = 0.6 * x + 0.8 * rng.normal(size=150)
+        found.append(of_numbers(x.round(1), y.round(1), 3).value)
+    assert np.mean(found) == pytest.approx(-np.log(0.8), abs=0.03)
 
 
 def test_the_information_of_normal_columns_is_known():

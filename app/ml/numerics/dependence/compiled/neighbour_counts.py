@@ -13,7 +13,7 @@ Row: TypeAlias = tuple[float, float]
 
 @inner
 def near_count(values: Vector, place: int, radius: float) -> int:
-    """Number of sorted values less than `radius` from the one at this place; of its equals, if the radius is 0."""
+    """Number of sorted values that are nearer than `radius` to the one at this place, or equal to it."""
     own, n = values[place], values.size
     low, high = 0, place
     while low < high:
@@ -76,7 +76,7 @@ def first_from(y: Vector, value: float, first: int, last: int) -> int:
 
 
 @kernel(
-    "void(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8, i8[::1], i8[::1])",
+    "void(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], i8[::1], i8[::1], i8, i8[::1], i8[::1])",
     writes=["near_x", "near_y"],
 )
 def pair_counts(
@@ -87,58 +87,47 @@ def pair_counts(
     place_in_x: Labels,
     place_in_y: Labels,
     start: Labels,
-    equal: Labels,
     k: int,
     near_x: Labels,
     near_y: Labels,
 ) -> None:
-    """Rows as near in each column as the k-th nearest row is in both, the row itself among them.
+    """Rows that are nearer in each column than the k-th nearest row is in both, the row itself among them.
 
-    x, y: (n,) rows in strips of neighbouring x, ascending by y within each; start: (s + 1,) where each strip begins.
-    By the same order: the places of a row in either column when sorted; equal: rows of the same pair; near_x, near_y:
-    the result. A row with more than k equals counts those that are equal to it. n > k.
+    x, y: (n,) rows in strips of neighbouring x, ascending by y within each; start: (s + 1,) where each strip begins. By
+    the same order: the places of a row in either column when sorted; near_x, near_y: the result. n > k.
     """
     nearest = np.empty(k)
     for s in range(start.size - 1):
         for i in range(start[s], start[s + 1]):
-            radius = 0.0
-            if equal[i] <= k:
-                row = x[i], y[i]
-                nearest[:] = np.inf
-                search_strip(x, y, i - 1, i + 1, start[s], start[s + 1] - 1, row, nearest)
-                t = s - 1
-                while t >= 0 and x[i] - sorted_x[start[t + 1] - 1] < nearest[k - 1]:
-                    at = first_from(y, y[i], start[t], start[t + 1] - 1)
-                    search_strip(x, y, at - 1, at, start[t], start[t + 1] - 1, row, nearest)
-                    t -= 1
-                t = s + 1
-                while t < start.size - 1 and sorted_x[start[t]] - x[i] < nearest[k - 1]:
-                    at = first_from(y, y[i], start[t], start[t + 1] - 1)
-                    search_strip(x, y, at - 1, at, start[t], start[t + 1] - 1, row, nearest)
-                    t += 1
-                radius = nearest[k - 1]
-            near_x[i] = near_count(sorted_x, place_in_x[i], radius)
-            near_y[i] = near_count(sorted_y, place_in_y[i], radius)
+            row = x[i], y[i]
+            nearest[:] = np.inf
+            search_strip(x, y, i - 1, i + 1, start[s], start[s + 1] - 1, row, nearest)
+            t = s - 1
+            while t >= 0 and x[i] - sorted_x[start[t + 1] - 1] < nearest[k - 1]:
+                at = first_from(y, y[i], start[t], start[t + 1] - 1)
+                search_strip(x, y, at - 1, at, start[t], start[t + 1] - 1, row, nearest)
+                t -= 1
+            t = s + 1
+            while t < start.size - 1 and sorted_x[start[t]] - x[i] < nearest[k - 1]:
+                at = first_from(y, y[i], start[t], start[t + 1] - 1)
+                search_strip(x, y, at - 1, at, start[t], start[t + 1] - 1, row, nearest)
+                t += 1
+            near_x[i] = near_count(sorted_x, place_in_x[i], nearest[k - 1])
+            near_y[i] = near_count(sorted_y, place_in_y[i], nearest[k - 1])
 
 
-@kernel("void(f8[::1], i8[::1], i8[::1], i8, i8[::1], i8[::1])", writes=["neighbours", "near"])
-def class_counts(x: Vector, by_class: Labels, start: Labels, k: int, neighbours: Labels, near: Labels) -> None:
-    """Rows of any class as near as the k-th nearest of the own class, the row itself among them.
+@kernel("void(f8[::1], i8[::1], i8[::1], i8, i8[::1])", writes=["near"])
+def class_counts(x: Vector, by_class: Labels, start: Labels, k: int, near: Labels) -> None:
+    """Rows of any class that are nearer than the k-th nearest of the own class, the row itself among them.
 
-    x: (n,) sorted. by_class: (n,) places of the rows, class by class, ascending within each; start: (c + 1,) where
-    each class begins. Result by place: neighbours (n,) the number k of a row, fewer in a small class, and its number
-    of equals within the class where that is larger; near (n,). A row that is alone in its class gets 0.
+    x: (n,) sorted. by_class: (n,) places of the rows, class by class, ascending within each; start: (c + 1,) where each
+    class begins; a class of k rows or fewer counts to its last. near: (n,) the result by place.
     """
     for c in range(start.size - 1):
         first, last = start[c], start[c + 1] - 1
-        reach = min(k, last - first)
         for at in range(first, last + 1):
-            i = by_class[at]
-            if reach == 0:
-                neighbours[i], near[i] = 0, 0
-                continue
-            own, before, behind, radius = x[i], at - 1, at + 1, 0.0
-            for _ in range(reach):
+            own, before, behind, radius = x[by_class[at]], at - 1, at + 1, 0.0
+            for _ in range(min(k, last - first)):
                 left = own - x[by_class[before]] if before >= first else np.inf
                 right = x[by_class[behind]] - own if behind <= last else np.inf
                 radius = min(left, right)
@@ -146,11 +135,4 @@ def class_counts(x: Vector, by_class: Labels, start: Labels, k: int, neighbours:
                     before -= 1
                 else:
                     behind += 1
-            neighbours[i] = reach
-            if radius == 0:
-                while before >= first and x[by_class[before]] == own:
-                    before -= 1
-                while behind <= last and x[by_class[behind]] == own:
-                    behind += 1
-                neighbours[i] = behind - before - 1
-            near[i] = near_count(x, i, radius)
+            near[by_class[at]] = near_count(x, by_class[at], radius)
