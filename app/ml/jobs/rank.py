@@ -10,7 +10,7 @@ from typing import Literal
 from uuid import UUID
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from app.errors import Fault, InvalidData, InvalidRequest
 from app.ml.contract.algorithm import Labels
@@ -94,12 +94,6 @@ class RankRequest(Request):
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the choice of the rows that are left out.")
 
-    @model_validator(mode="after")
-    def _once(self) -> "RankRequest":
-        if self.measures is not None and len(set(self.measures)) < len(self.measures):
-            raise ValueError("measures names one twice.")
-        return self
-
     @property
     def spec(self) -> TrainSpec:
         """A training of the same target, columns and rows, whose checks are those of this request."""
@@ -158,7 +152,10 @@ def _placed(fault: Fault) -> Fault:
 
 def _measure_faults(request: RankRequest, planned: Plan) -> Iterator[Fault]:
     held = "numbers" if planned.task.of_numbers else "classes"
-    for place, name in enumerate(request.measures or ()):
+    named = request.measures or []
+    for place, name in enumerate(named):
+        if name in named[:place]:
+            yield Fault(f"/measures/{place}", "This measure is named twice.", "duplicate")
         wanted = MEASURES_OF_COLUMNS[name].of_target
         if wanted not in {None, held}:
             detail = f"{name} needs a target of {wanted}; this one holds {held}."
