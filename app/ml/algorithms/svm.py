@@ -286,6 +286,8 @@ ALGORITHM = Algorithm(
         )
     },
     summary=summary,
+    importances=lambda _, state: (state.machine.weights**2).sum(axis=0),
+    has_importances=lambda params: params.kernel == "linear",
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, and folds are drawn in the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",

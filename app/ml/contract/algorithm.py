@@ -252,6 +252,10 @@ class Algorithm(Generic[P, S]):
 
     linear: Callable[[S], LinearForm] | None = None
     """The scores of a fit, where they are linear in the columns."""
+    importances: Callable[[P, S], Vector] | None = None
+    """(d,) how much each column of the matrix counts in the predictions of a fit that is not declared `linear`."""
+    has_importances: Callable[[P], bool] = lambda _: True
+    """True if `importances` serves these parameters."""
     least_squares: bool = False
     """True if a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
     with_errors: Callable[[P], P] | None = None
