@@ -21,7 +21,7 @@ from app.wire import Wire
 
 
 class ColumnFrequency(Wire):
-    """How often a column was selected."""
+    """A column, and the share of selections that have it."""
 
     column: str = Field(description="Name of the column.")
     chosen: bool = Field(description="True if the selection on all training rows has the column.")
