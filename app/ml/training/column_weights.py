@@ -1,4 +1,4 @@
-"""How much each column of the table counts in a fit: by its weights if it is linear, else by declared importances.
+"""Importance of each column of the table in a fit: by its weights if it is linear, else as the algorithm declares it.
 
 The importance of a column in a linear fit is the variance of what it contributes to the scores over the training rows:
 (coefficient × standard deviation)² of a number, so that units play no part, and one number for all indicators of a
@@ -20,25 +20,22 @@ from app.ml.training.training_set import TrainingSet
 def weight_faults(spec: TrainSpec) -> Iterator[Fault]:
     """The algorithm declares neither weights nor importances for these parameters."""
     algorithm = nested.entry_of(spec.algorithm).algorithm
-    if algorithm.linear is not None:
-        return
-    if algorithm.importances is None:
-        detail = f"{spec.algorithm.name} has no weights or importances of columns: take forward or backward."
+    if algorithm.linear is None and algorithm.importances(spec.algorithm) is None:
+        name = spec.algorithm.name
+        detail = f"{name} has no weights or importances of columns with these parameters: take forward or backward."
         yield Fault("/algorithm/name", detail)
-    elif not algorithm.has_importances(spec.algorithm):
-        detail = f"{spec.algorithm.name} has no importances of columns with these parameters: take forward or backward."
-        yield Fault("/algorithm", detail)
 
 
 def column_weights(training_set: TrainingSet, fitted: Fitted) -> Vector:
     """(p,) importance of each column of the table, in a fit on them. Raises InvalidData if not finite."""
     algorithm, state = training_set.algorithm, fitted.fit.state
     sources, p = fitted.preparation.layout.sources, len(training_set.raw.columns)
+    importances = algorithm.importances(training_set.params)
     if algorithm.linear is not None:
         found = _variances(fitted, algorithm.linear(state).coef, sources, p)
     else:
-        assert algorithm.importances is not None  # noqa: S101 - the request was checked
-        found = np.bincount(sources, algorithm.importances(training_set.params, state), p).astype(np.float64)
+        assert importances is not None  # noqa: S101 - the request was checked
+        found = np.bincount(sources, importances(state), p).astype(np.float64)
     if not np.isfinite(found).all():
         raise InvalidData(f"The importances of a fit on {p} columns are not finite.")
     return found

@@ -210,7 +210,7 @@ def test_the_same_request_has_the_same_result():
         ({"algorithm": {"name": "svr", "kernel": "rbf"}, "strategy": "recursive_elimination"}, ["/algorithm/name"]),
         (
             {"algorithm": {"name": "random_forest", "importance": False}, "strategy": "recursive_elimination"},
-            ["/algorithm"],
+            ["/algorithm/name"],
         ),
         ({"algorithm": {"name": "kmeans"}, "target": None}, ["/algorithm/name"]),
         ({"metric": "accuracy"}, ["/metric"]),
