@@ -16,7 +16,7 @@ References: Miller (1955), Note on the bias of information estimates; Cochran (1
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy
@@ -28,6 +28,10 @@ FEWEST = 5
 """Expected counts of four cells in five for the distribution of χ² to hold."""
 
 
+CROWDED = 4
+"""Cells for each row up to which all are counted; the cells of larger tables are sorted."""
+
+
 class ChiSquare(NamedTuple):
     found: Dependence
     """χ² and its probability."""
@@ -36,30 +40,67 @@ class ChiSquare(NamedTuple):
     """True if more than a fifth of the cells expect fewer than 5 rows."""
 
 
+class _Table(NamedTuple):
+    """Counts of pairs of codes, without the cells that are empty."""
+
+    seen: Vector
+    """(cells,) counts above 0."""
+    expected: Vector
+    """(cells,) of independent columns."""
+    rows: Vector
+    columns: Vector
+    """(rows,) and (columns,) sums."""
+
+    @classmethod
+    def of(cls, a: Labels, b: Labels) -> Self:
+        first, second = _dense(a), _dense(b)
+        rows, columns = (np.bincount(codes).astype(np.float64) for codes in (first, second))
+        pairs = first * columns.size + second
+        if rows.size * columns.size <= CROWDED * a.size:
+            counts = np.bincount(pairs)
+            cells = np.flatnonzero(counts)
+            seen = counts[cells]
+        else:
+            cells, seen = np.unique(pairs, return_counts=True)
+        expected = rows[cells // columns.size] * columns[cells % columns.size] / a.size
+        return cls(seen.astype(np.float64), expected, rows, columns)
+
+    @property
+    def freedom(self) -> int:
+        return (self.rows.size - 1) * (self.columns.size - 1)
+
+    @property
+    def empty(self) -> float:
+        """Rows expected in the cells that have none."""
+        full = self.seen.size == self.rows.size * self.columns.size
+        return 0.0 if full else max(0.0, float(self.rows.sum() - self.expected.sum()))
+
+    @property
+    def sparse(self) -> bool:
+        below = np.searchsorted(np.sort(self.columns), FEWEST * self.rows.sum() / self.rows).sum()
+        return bool(below > 0.2 * self.rows.size * self.columns.size)
+
+
 def chi_square(a: Labels, b: Labels) -> ChiSquare:
     """Test of independence of two columns of codes (n,), without correction of continuity."""
-    counts = _table(a, b)
-    freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
-    if not freedom:
+    table = _Table.of(a, b)
+    if not table.freedom:
         return ChiSquare(UNDEFINED, 0, sparse=False)
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / a.size
-    value = float(((counts - expected) ** 2 / expected).sum())
-    p = float(scipy.special.chdtrc(freedom, value))
-    return ChiSquare(Dependence(value, p_value=p), freedom, bool((expected < FEWEST).mean() > 0.2))
+    value = float(((table.seen - table.expected) ** 2 / table.expected).sum()) + table.empty
+    p = float(scipy.special.chdtrc(table.freedom, value))
+    return ChiSquare(Dependence(value, p_value=p), table.freedom, table.sparse)
 
 
 def mutual_information(a: Labels, b: Labels) -> Dependence:
     """Information of two columns of codes (n,), in nats; NaN where one of them is constant."""
-    counts, n = _table(a, b), a.size
-    rows, columns = counts.shape
-    if min(rows, columns) < 2:
+    table, n = _Table.of(a, b), a.size
+    if not table.freedom:
         return UNDEFINED
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
-    there = counts > 0
-    seen, logs = counts[there], np.log(counts[there] / expected[there])
-    plain = max(0.0, float(seen @ logs) / n)
-    p = float(scipy.special.chdtrc((rows - 1) * (columns - 1), 2 * n * plain))
-    return _information(plain, (seen.size - rows - columns + 1) / (2 * n), seen, logs, p)
+    logs = np.log(table.seen / table.expected)
+    plain = max(0.0, float(table.seen @ logs) / n)
+    p = float(scipy.special.chdtrc(table.freedom, 2 * n * plain))
+    bias = (table.seen.size - table.rows.size - table.columns.size + 1) / (2 * n)
+    return _information(plain, bias, table.seen, logs, p)
 
 
 def conditional_information(a: Labels, b: Labels, given: Labels) -> Dependence:
@@ -96,13 +137,6 @@ def _information(plain: float, bias: float, seen: Vector | Labels, logs: Vector,
     n = int(seen.sum())
     spread = math.sqrt(max(0.0, float(seen @ (logs - float(seen @ logs) / n) ** 2) / n))
     return Dependence.of_information(plain, bias, spread, n, p)
-
-
-def _table(a: Labels, b: Labels) -> Vector:
-    """(rows, columns) counts of the codes that occur."""
-    first, second = _dense(a), _dense(b)
-    rows, columns = int(first.max()) + 1, int(second.max()) + 1
-    return np.bincount(first * columns + second, minlength=rows * columns).reshape(rows, columns).astype(np.float64)
 
 
 def _dense(codes: Labels) -> Labels:

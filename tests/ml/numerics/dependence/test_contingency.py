@@ -117,3 +117,24 @@ def test_constant_columns_have_no_value():
     assert np.isnan(chi_square(a, b).found.value)
     assert np.isnan(mutual_information(a, b).value)
     assert np.isnan(conditional_information(a, b, b).value)
+
+
+def test_a_table_that_memory_does_not_hold():
+    rng = np.random.default_rng(0)
+    a, b = rng.permutation(60_000), rng.integers(0, 1000, 60_000)
+    found = chi_square(a, b)
+    assert found.freedom == 59_999 * (np.unique(b).size - 1)
+    assert found.found.value == pytest.approx(
+        60_000 * (np.unique(b).size - 1), rel=1e-9
+    )  # a code of its own for each row
+    assert found.sparse
+    assert mutual_information(a, b).p_value == 1  # its information is that of all rows, and means nothing
+
+
+def test_few_rows_for_many_cells_give_the_same_numbers():
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 20, 30), rng.integers(0, 15, 30)
+    table = np.array([[np.sum((a == x) & (b == y)) for y in np.unique(b)] for x in np.unique(a)])
+    expected = stats.chi2_contingency(table, correction=False)
+    found = chi_square(a, b).found
+    assert (found.value, found.p_value) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-10)
