@@ -48,6 +48,8 @@ PREDICT = {"model": "species", "dataset": "iris", "keep": ["petal_length_cm"]}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
 COMPARE = {"dataset": "iris", "versions": [{"model": "species"}, {"model": "neighbours"}]}
+RANK = {"dataset": "iris", "target": "species"}
+SELECT = {"dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}, "max_columns": 4}
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
 DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
@@ -176,6 +178,8 @@ def jobs(walk):
     walk.job(("update_model", "update"), "update", UPDATE, "one-more-batch")
     walk.job(("predict_dataset", "dataset_prediction"), "predict", PREDICT, "score")
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
+    walk.job(("rank_columns", "ranking"), "rank", RANK, "columns")
+    walk.job(("select_columns", "selection"), "select", SELECT, "fewer-columns")
     walk("get_job", "GET", "/v1/jobs/again")
     walk("list_jobs", "GET", "/v1/jobs?limit=1&name=candidates")
     walk("cancel_job", "POST", "/v1/jobs/candidates/cancel", expected=202)

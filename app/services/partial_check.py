@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import ValidationError
@@ -57,7 +58,7 @@ def _without(body: dict[str, Any], pointers: Sequence[str], required: set[str]) 
 
 def _remove(holder: Any, path: Sequence[str]) -> None:
     """Delete the field at the end of the path; a list with a faulty item goes as a whole."""
-    for step, after in zip(path, [*path[1:], None], strict=True):
+    for step, after in zip_longest(path, path[1:]):
         if not isinstance(holder, dict) or step not in holder:
             return
         if after is None or not isinstance(holder[step], dict):

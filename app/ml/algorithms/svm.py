@@ -266,6 +266,10 @@ def _seconds(params: SVM, size: Size) -> float:
     return count * folds * machines.seconds(params, machine, bounded=params.C is not None)
 
 
+def _squared_weights(state: State) -> Vector:
+    return np.asarray((state.machine.weights**2).sum(axis=0))
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=SVM,
@@ -286,6 +290,7 @@ ALGORITHM = Algorithm(
         )
     },
     summary=summary,
+    importances=lambda params: _squared_weights if params.kernel == "linear" else None,
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, and folds are drawn in the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",

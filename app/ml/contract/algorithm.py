@@ -252,6 +252,8 @@ class Algorithm(Generic[P, S]):
 
     linear: Callable[[S], LinearForm] | None = None
     """The scores of a fit, where they are linear in the columns."""
+    importances: Callable[[P], Callable[[S], Vector] | None] = lambda _: None
+    """Maps params to a function of the state: (d,) importance of each column of the matrix. None: there is none."""
     least_squares: bool = False
     """True if a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
     with_errors: Callable[[P], P] | None = None
@@ -283,16 +285,14 @@ class Algorithm(Generic[P, S]):
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
-    """Distances of some training rows (m,) of a clustering that keeps a tree, and the heights at which they join,
-    (m, m) each."""
+    """Distances (m, m) of some training rows (m,) of a clustering that keeps a tree, and the heights of their joins."""
     grouped: Callable[[P, S, int], Labels] | None = None
     """Maps (params, state, m) to the group (k,) of each cluster, from 0, where the tree of a clustering that keeps one
     has m clusters, at most k."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions of (params, state, …) behind the queries of these names that it offers, as `app/ml/queries/` calls
-    them."""
+    """Functions of (params, state, …) behind the queries of these names that it offers."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
