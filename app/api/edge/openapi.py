@@ -24,6 +24,7 @@ TAGS = [
     {"name": "jobs", "description": "Long-running work."},
     {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},
+    {"name": "sessions", "description": "Learners that predict each row before they learn its label."},
     {"name": "evaluation", "description": "How good predictions are."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},
     {"name": "operations", "description": "For those who run the service."},
