@@ -18,7 +18,7 @@ from app.ml.numerics.online_learning.compiled.class_rounds import (
     Predictions,
     class_rounds,
 )
-from app.ml.numerics.online_learning.finite_classes import Experts, Hypotheses
+from app.ml.numerics.online_learning.finite_classes import ExpertClass, Hypotheses
 from app.ml.numerics.online_learning.littlestone import Littlestone
 from app.ml.online_learner import Hypothesis, Inputs, Kept, Played, Rounds, above, learned, rule, ruled
 
@@ -57,7 +57,7 @@ def start(params: FiniteClassParams, width: int) -> State:
 def class_size(params: FiniteClassParams, width: int) -> int:
     """Number of hypotheses."""
     known = params.hypotheses
-    return width if isinstance(known, Experts) else known.table(width).shape[1]
+    return width if isinstance(known, ExpertClass) else known.table(width).shape[1]
 
 
 def play(
@@ -101,7 +101,7 @@ def played(state: State, after: Matrix, predictions: Vector, bound: Vector, befo
 
 def _table(params: FiniteClassParams, x: Matrix) -> tuple[Predictions, Labels]:
     known = params.hypotheses
-    if isinstance(known, Experts):
+    if isinstance(known, ExpertClass):
         return np.ascontiguousarray(x, np.uint8), np.arange(len(x))
     return known.table(x.shape[1]), known.cells(x)
 
@@ -111,7 +111,7 @@ def voted(params: FiniteClassParams, weights: Vector, *, shares: bool = False) -
 
     shares: whether probabilities are the shares of the weights.
     """
-    if isinstance(params.hypotheses, Experts):
+    if isinstance(params.hypotheses, ExpertClass):
         return _plane(weights / weights.sum())
     share = _cells(params, weights) @ weights / weights.sum()
     return ruled_by(params, share if shares else 1.0 * (share > 0.5))

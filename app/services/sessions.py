@@ -16,11 +16,8 @@ from uuid import UUID
 from app.errors import Fault, IdempotencyConflict, InvalidRequest
 from app.ml.models.model import digest
 from app.ml.sessions.session_errors import (
-    NoHypothesis,
     RevisionConflict,
     RoundsApplied,
-    SessionNotFound,
-    TooManyOpenRounds,
 )
 from app.ml.sessions.session_model import PublishedModel, publish
 from app.ml.sessions.session_rounds import LateLabel, play

@@ -19,7 +19,7 @@ from app.errors import Fault, InvalidData
 from app.ml import finite_class_learner as shared
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.finite_class_learner import FiniteClassParams
-from app.ml.numerics.online_learning.finite_classes import Experts
+from app.ml.numerics.online_learning.finite_classes import ExpertClass
 from app.ml.numerics.online_learning.littlestone import Littlestone
 from app.ml.online_learner import Hypothesis, Inputs, OnlineLearner, Played, Rounds
 
@@ -41,7 +41,7 @@ def faults(params: OnlineOptimal, kinds: Sequence[str]) -> Iterator[Fault]:
     found = [*params.hypotheses.faults(kinds)]
     yield from found
     place = "/learner/hypotheses"
-    if isinstance(params.hypotheses, Experts):
+    if isinstance(params.hypotheses, ExpertClass):
         yield Fault(place, "The predictions of experts are not known beforehand: use halving.", "not_offered")
     elif not found:
         table = params.hypotheses.table(len(kinds))

@@ -77,7 +77,7 @@ class _OfNumbers(_Class):
         raise NotImplementedError
 
 
-class Thresholds(_OfNumbers):
+class ThresholdClass(_OfNumbers):
     """1 from a number of the grid on, and nowhere: one hypothesis more than the grid has numbers."""
 
     name: Literal["thresholds"] = Field(description="Name of the class.")
@@ -96,7 +96,7 @@ class Thresholds(_OfNumbers):
             yield compared("<", self.grid[last])
 
 
-class Intervals(_OfNumbers):
+class IntervalClass(_OfNumbers):
     """1 from one number of the grid to another, both included, and nowhere: m(m + 1)/2 + 1 hypotheses."""
 
     name: Literal["intervals"] = Field(description="Name of the class.")
@@ -125,7 +125,7 @@ class Intervals(_OfNumbers):
             yield compared("<=" if last % 2 else "<", self.grid[last // 2])
 
 
-class PredictionTable(_Class):
+class PredictionTableClass(_Class):
     """A table of predictions: of each hypothesis for each of some categories."""
 
     name: Literal["table"] = Field(description="Name of the class.")
@@ -167,7 +167,7 @@ class PredictionTable(_Class):
             yield (Condition(0, OPS.index("in"), 0.0, values == value),), value
 
 
-class Disjunctions(_Class):
+class DisjunctionClass(_Class):
     """1 where one of some boolean inputs is true: all 2^d sets of d inputs."""
 
     name: Literal["disjunctions"] = Field(description="Name of the class.")
@@ -193,7 +193,7 @@ class Disjunctions(_Class):
             yield tuple(tests), float(values[cell])
 
 
-class Experts(_Class):
+class ExpertClass(_Class):
     """The boolean inputs themselves, each the prediction of an expert: as many hypotheses as inputs."""
 
     name: Literal["experts"] = Field(description="Name of the class.")
@@ -216,6 +216,6 @@ def compared(op: str, value: float, column: int = 0) -> Condition:
 
 Hypotheses = TypeAliasType(
     "Hypotheses",
-    Annotated[Thresholds | Intervals | PredictionTable | Disjunctions | Experts, Field(discriminator="name")],
+    Annotated[ThresholdClass | IntervalClass | PredictionTableClass | DisjunctionClass | ExpertClass, Field(discriminator="name")],
 )
 """The component `Hypotheses` of the OpenAPI document."""
