@@ -20,7 +20,8 @@ STORED = ROOT / "app" / "api" / "edge" / "examples.json"
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "delete"}
 BODILESS = {
-    "delete_dataset", "delete_model", "delete_model_version", "delete_session", "download_dataset_file", "download_model_artifact",
+    "delete_dataset", "delete_model", "delete_model_version", "delete_session",
+    "download_dataset_file", "download_model_artifact",
     "read_metrics",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""

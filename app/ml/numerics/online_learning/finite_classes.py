@@ -216,6 +216,9 @@ def compared(op: str, value: float, column: int = 0) -> Condition:
 
 Hypotheses = TypeAliasType(
     "Hypotheses",
-    Annotated[ThresholdClass | IntervalClass | PredictionTableClass | DisjunctionClass | ExpertClass, Field(discriminator="name")],
+    Annotated[
+        ThresholdClass | IntervalClass | PredictionTableClass | DisjunctionClass | ExpertClass,
+        Field(discriminator="name"),
+    ],
 )
 """The component `Hypotheses` of the OpenAPI document."""
