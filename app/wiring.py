@@ -22,6 +22,7 @@ from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
 from app.services.reproduction import Reproduction
 from app.services.reviews import Reviews
+from app.services.sessions import Sessions
 from app.services.submission import Submission
 from app.settings import Settings
 from app.store.engine import make_engine
@@ -49,6 +50,7 @@ class Services:
     cluster_names: ClusterNaming
     predictions: Predictions
     plots: Plots
+    sessions: Sessions
     admission: Admission
     census: Census
     dependencies: Dependencies
@@ -98,6 +100,7 @@ def build(settings: Settings, *, role: str) -> Services:
         cluster_names=ClusterNaming(work, predictions.pointers),
         predictions=predictions,
         plots=Plots(work, settings),
+        sessions=Sessions(work),
         admission=Admission(settings),
         census=census,
         dependencies=Dependencies(work, cache, celery, predictions.pointers),

@@ -20,8 +20,8 @@ STORED = ROOT / "app" / "api" / "edge" / "examples.json"
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "delete"}
 BODILESS = {
-    "delete_dataset", "delete_model", "delete_model_version", "delete_review", "download_dataset_file",
-    "download_model_artifact", "read_metrics",
+    "delete_dataset", "delete_model", "delete_model_version", "delete_review", "delete_session",
+    "download_dataset_file", "download_model_artifact", "read_metrics",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
 STREAMED = {"stream_job_events"}
@@ -136,6 +136,7 @@ def everything(walk):
     jobs(walk)
     models(walk)
     predictions(walk)
+    sessions(walk)
     protocol(walk)
     for operation, path in (("check_liveness", "/livez"), ("check_readiness", "/readyz"), ("read_metrics", "/metrics")):
         walk(operation, "GET", path)
@@ -232,6 +233,20 @@ def predictions(walk):
     points = {"rows": [[0, 0], [2, 0], [0, 20], [2, 20]], "metric": "mahalanobis", "to_mean": True}
     walk("measure_distances", "POST", "/v1/distances", points)
     walk("measure_prepared_distances", "POST", "/v1/models/map/prepared_distances", rows | {"others": [FLOWER]})
+
+
+def sessions(walk):
+    spec = {
+        "name": "clicks", "learner": {"name": "perceptron"}, "target": "clicked",
+        "inputs": [{"name": "age"}, {"name": "member", "kind": "boolean"}],
+    }  # fmt: skip
+    path = walk("create_session", "POST", "/v1/sessions", spec, expected=201).headers["location"]
+    rows = [{"age": 0.3, "member": True, "clicked": True}, {"age": 1.2, "member": False}]
+    walk("play_rounds", "POST", f"{path}/rounds", {"revision": 0, "rows": rows})
+    walk("list_sessions", "GET", "/v1/sessions")
+    walk("get_session", "GET", path)
+    walk("publish_session", "POST", f"{path}/publish", {"model": "clicks", "hypothesis": "average"}, expected=201)
+    walk("delete_session", "DELETE", path, expected=204)
 
 
 def protocol(walk):

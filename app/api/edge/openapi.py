@@ -25,6 +25,7 @@ TAGS = [
     {"name": "reviews", "description": "Rows that a classifier rejected, for people to label."},
     {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},
+    {"name": "sessions", "description": "Learners that predict each row before they learn its label."},
     {"name": "evaluation", "description": "How good predictions are."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},
     {"name": "operations", "description": "For those who run the service."},
