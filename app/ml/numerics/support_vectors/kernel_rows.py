@@ -13,6 +13,8 @@ from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 from app.ml.numerics.kernel_functions.sigmoid_kernel import Sigmoid
 from app.ml.numerics.support_vectors.compiled import kernel_values as compiled
 
+MEBIBYTE = 2**20
+
 
 class KernelRows(Protocol):
     """The kernel matrix of n rows, by row."""
@@ -89,6 +91,13 @@ class SquareRows(NamedTuple):
 
     def take(self, places: Labels) -> Self:
         return type(self)(self.square, self.places[places])
+
+
+def held(rows: KernelRows, mebibytes: float) -> KernelRows:
+    """The same matrix, formed once where its values take no more than this; for several programmes of the same rows."""
+    if isinstance(rows, PointRows) and 8 * len(rows.rows) ** 2 <= mebibytes * MEBIBYTE:
+        return SquareRows(kernel_matrix(rows.kernel, rows.rows, rows.columns), np.arange(len(rows.rows)))
+    return rows
 
 
 def kernel_matrix(kernel: Kernel, rows: Matrix, columns: Matrix) -> Matrix:

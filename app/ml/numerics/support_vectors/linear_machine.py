@@ -98,10 +98,15 @@ def of_rows(problem: Problem, rows: Labels | slice, factor: float = 1.0) -> Prob
 
 
 def minimum(rows: KernelRows, problem: Problem, settings: Settings) -> Solution:
-    """The minimum by the method for the kernel and the number of rows. The bounds are finite, and β starts from 0."""
-    if isinstance(rows, PointRows) and isinstance(rows.kernel, Linear) and in_weights(*rows.rows.shape):
+    """The minimum by the method for the kernel and the number of rows. The bounds are finite, and Σ β is 0."""
+    if isinstance(rows, PointRows) and has_weights(rows):
         return solve_linear(rows.rows, problem, settings)
     return solve(rows, problem, settings)
+
+
+def has_weights(rows: PointRows) -> bool:
+    """True if the machine of these rows is found in the weights of its columns."""
+    return isinstance(rows.kernel, Linear) and in_weights(*rows.rows.shape)
 
 
 def in_weights(rows: float, columns: float) -> bool:
