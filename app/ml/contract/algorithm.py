@@ -238,8 +238,7 @@ class Algorithm(Generic[P, S]):
     faults: Callable[[P, Inputs], Iterable[Fault]] | None = None
     """Demands of the parameters that the table does not meet; before any row is read."""
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
-    """About how long it takes, on one core, to fit rows and to predict as many, learners within it left aside: right
-    within a factor of three on a noisy table."""
+    """Seconds on one core to fit rows and predict as many, members aside: within a factor of three on a noisy table."""
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
     counts: bool = False
@@ -283,8 +282,7 @@ class Algorithm(Generic[P, S]):
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
-    """Distances of some training rows (m,) of a clustering that keeps a tree, and the heights at which they join,
-    (m, m) each."""
+    """(m, m) distances of some training rows (m,) of a clustering with a tree, and the heights at which they join."""
     grouped: Callable[[P, S, int], Labels] | None = None
     """Maps (params, state, m) to the group (k,) of each cluster, from 0, where the tree of a clustering that keeps one
     has m clusters, at most k."""
@@ -295,6 +293,8 @@ class Algorithm(Generic[P, S]):
     them."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
+    capacity: Callable[[P, S], float] | None = None
+    """Bound of the VC dimension of a classifier of two classes; None: that of `linear`, or not known."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     in_stages: Callable[[P], Iterable[Fault]] | None = None
