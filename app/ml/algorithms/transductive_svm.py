@@ -66,7 +66,7 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.class_probabilities.class_priors import Share, class_priors, prior_faults
 from app.ml.numerics.half_labelled import joined
 from app.ml.numerics.support_vectors import machine as machines
-from app.ml.numerics.support_vectors.kernel_rows import MEBIBYTE, KernelRows, PointRows, held
+from app.ml.numerics.support_vectors.kernel_rows import MEBIBYTE, KernelRows, held
 from app.ml.numerics.support_vectors.label_switching import HalfLabelled
 from app.ml.numerics.support_vectors.linear_machine import has_weights, in_weights
 from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
@@ -156,7 +156,7 @@ def fit(params: TransductiveSVM, data: Data, context: Context) -> Fit[State]:
 
 def _ready(rows: KernelRows, params: TransductiveSVM) -> KernelRows:
     """The kernel, of which many programmes are made."""
-    return rows if isinstance(rows, PointRows) and has_weights(rows) else held(rows, params.cache_size)
+    return rows if has_weights(rows) else held(rows, params.cache_size)
 
 
 def positive_classes(seen: NDArray[np.bool_]) -> Labels:
