@@ -13,6 +13,7 @@ from app.ml.catalogue import catalogue
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "datasets", "choosing", "train", "reports", "predict", "decisions-of-a-classifier", "search"),
+        "kernels-and-networks",
         "jobs",
     ),
     "Run": ("operation", "settings", "performance"),
