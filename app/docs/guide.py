@@ -13,7 +13,7 @@ from app.ml.catalogue import catalogue
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "datasets", "choosing", "train", "reports", "predict", "decisions-of-a-classifier", "search"),
-        *("which-columns-matter", "online", "jobs"),
+        *("kernels-and-networks", "which-columns-matter", "online", "jobs"),
     ),
     "Run": ("operation", "settings", "performance"),
     "Understand": ("invariants", "design-decisions", "extending", "glossary"),

@@ -61,6 +61,7 @@ from app.ml.numerics.networks.network_report import (
     held_out,
     in_other_units,
     layer_report,
+    memory,
     seconds,
     standard_columns,
 )
@@ -273,6 +274,7 @@ ALGORITHM = Algorithm(
     passes=lambda params: params.epochs if params.stochastic else params.max_iter,
     predict=predict,
     faults=faults,
+    memory=lambda params, size: memory(params, _sizes(params, size), size.rows),
     seconds=lambda params, size: seconds(params, _sizes(params, size), size.rows),
     summary=summary,
     warm_start=WarmStart(

@@ -71,10 +71,7 @@ from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 from app.ml.numerics.support_vectors.smo import Solution
 from app.ml.numerics.support_vectors.two_classes import TwoClasses, cross_fitted, length, separated, sigmoid_of
-from app.ml.numerics.support_vectors.vc_bounds import confidence_term, margin_dimension
-
-FAILURE = 0.05
-"""Probability with which the bound of the risk may fail."""
+from app.ml.numerics.support_vectors.vc_bounds import FAILURE, confidence_term, margin_dimension
 
 
 class SVM(MachineParams):
@@ -242,20 +239,24 @@ def _machines(params: SVM, state: State) -> Iterator[JSON]:
     pairs = pairs_of(params, np.flatnonzero(state.seen))
     counts = np.count_nonzero(state.machine.coef, axis=1)
     for place, (pair, margin) in enumerate(zip(pairs, state.margins.tolist(), strict=True)):
-        separates = math.isfinite(margin)
-        dimension = margin_dimension(state.radius, 2 / margin, state.dimensions) if separates else 1.0
+        dimension = _dimension(state, margin)
         rows, errors = int(state.sizes[place]), float(state.errors[place])
         yield {
             "classes": [code for code in pair if code >= 0],
             "support_vectors": int(counts[place]),
             "bounded": int(state.bounded[place]),
-            "margin": margin if separates else None,
+            "margin": margin if math.isfinite(margin) else None,
             "objective": float(state.objectives[place]),
             "duality_gap": float(state.gaps[place]),
             "training_errors": errors,
             "vc_dimension": dimension,
             "risk_bound": min(1.0, errors + confidence_term(rows, dimension, FAILURE)),
         }
+
+
+def _dimension(state: State, margin: float) -> float:
+    """Bound of the capacity of planes with this margin; 1 for a constant."""
+    return margin_dimension(state.radius, 2 / margin, state.dimensions) if math.isfinite(margin) else 1.0
 
 
 def _seconds(params: SVM, size: Size) -> float:
@@ -291,6 +292,7 @@ ALGORITHM = Algorithm(
     },
     summary=summary,
     importances=lambda params: _squared_weights if params.kernel == "linear" else None,
+    capacity=lambda _, state: max(_dimension(state, margin) for margin in state.margins.tolist()),
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, and folds are drawn in the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",

@@ -238,8 +238,7 @@ class Algorithm(Generic[P, S]):
     faults: Callable[[P, Inputs], Iterable[Fault]] | None = None
     """Demands of the parameters that the table does not meet; before any row is read."""
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
-    """About how long it takes, on one core, to fit rows and to predict as many, learners within it left aside: right
-    within a factor of three on a noisy table."""
+    """Seconds on one core to fit rows and predict as many, members aside: within a factor of three on a noisy table."""
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
     counts: bool = False
@@ -295,6 +294,8 @@ class Algorithm(Generic[P, S]):
     """Functions of (params, state, …) behind the queries of these names that it offers."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
+    capacity: Callable[[P, S], float] | None = None
+    """Bound of the VC dimension of a classifier of two classes; None: that of `linear`, or not known."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     in_stages: Callable[[P], Iterable[Fault]] | None = None

@@ -22,7 +22,7 @@ from app.ml.training.counts import scaling_faults
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
-from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_fault
+from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_faults
 from app.ml.training.related_rows import check_relations
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.search import CandidateResult, rank
@@ -51,7 +51,8 @@ class SearchRequest(SearchSpec, Request):
     metric: str | None = Field(
         None,
         description="Metric that ranks the candidates: one of the report such as rmse, mae, r2, accuracy, log_loss or "
-        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Of clusterings silhouette, "
+        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors; or structural_risk, of two "
+        "classes the errors on the training rows and a term that grows with the capacity. Of clusterings silhouette, "
         "davies_bouldin, stability (agreement of the clusters of different fits), gap (how much tighter they are "
         "than those of rows without clusters), or with a target adjusted_rand or adjusted_mutual_information; of trees "
         "of clusters cophenetic_correlation. Of projections trustworthiness, continuity or stress, or with "
@@ -121,8 +122,10 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     plans = _plans(found, sheet, fixed)
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
-    if fault := metric_fault(request.metric, plans[0].task, compared=plans[0].reference is not None):
-        raise InvalidRequest(faults=[Fault("/metric", fault)])
+    algorithms, compared = [one.spec.algorithm.name for one in found], plans[0].reference is not None
+    details = metric_faults(request.metric, plans[0].task, algorithms, compared=compared)
+    if faults := [Fault("/metric", detail) for detail in details]:
+        raise InvalidRequest(faults=faults)
     if request.metric == "gap" and request.relations is not None:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
         raise InvalidRequest(faults=[Fault("/metric", detail)])

@@ -70,7 +70,8 @@ def cost_of(
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
     if algorithm.fit_blocks is not None:
         seconds += nested.seconds(algorithm, spec.algorithm, task, size)
-    return Cost(BASE_BYTES + row_bytes * HELD * batch, round(BASE_SECONDS + seconds, 2), batch)
+    own = int(algorithm.memory(spec.algorithm, size._replace(rows=batch)))
+    return Cost(BASE_BYTES + row_bytes * HELD * batch + own, round(BASE_SECONDS + seconds, 2), batch)
 
 
 def halving_seconds(spec: TrainSpec, task: Task, size: Size) -> float:

@@ -28,6 +28,7 @@ from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, 
 from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows, predict_training_rows
 from app.ml.training.plan import Plan
 from app.ml.training.ranking_criteria import CRITERIA, Q, higher_is_better, of_all_rows
+from app.ml.training.structural_risk import STRUCTURAL_RISK, Capacity, Risk, vacuous
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
@@ -57,6 +58,9 @@ class CandidateResult(Wire):
     behind: Metric | None = Field(
         None, description="Difference from the first in rank, fold by fold, with the interval of the difference."
     )
+    capacity: Capacity | None = Field(
+        None, description="Capacity of the candidate, where structural_risk ranks; null: it does not."
+    )
     error: str | None = Field(
         None, description="Reason why the candidate could not be evaluated; null: it was evaluated."
     )
@@ -79,6 +83,8 @@ class _Scores(NamedTuple):
     error: str | None = None
     predictions: NDArray[np.float64] = np.zeros(0)
     """(n,) or (n, k) to rows that the fit had not seen, where they can be kept."""
+    risk: Vector = np.zeros(0)
+    """The three parts of `Risk`, if structural risk ranks."""
 
     @property
     def mean(self) -> float:
@@ -125,7 +131,8 @@ def rank(
     options = "all" if of_all_rows(name) else f"the same {len(splits)} folds of"
     result = f"{len(found)} candidates on {options} {rows.size} training rows."
     ranking = _ranked(found, scores, name, rule, result)
-    warned = warnings(None, copies.across(splits), rows.size, grouped=training_set.groups is not None)
+    warned = [*warnings(None, copies.across(splits), rows.size, grouped=training_set.groups is not None)]
+    warned += [*vacuous(float(score.validation[0]) for score in scores if score.risk.size)]
     return ranking._replace(ensemble=ensemble(kept, comparison, fold_models=fold_models), warnings=tuple(warned))
 
 
@@ -137,7 +144,9 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
         if metric == Q:
             return _Scores(np.array([_q(training_set, rows, seed)]), np.zeros(0))
         if metric in CRITERIA:
-            return _Scores(CRITERIA[metric].values(training_set, rows, comparison.splits, seed), np.zeros(0))
+            values = CRITERIA[metric].values(training_set, rows, comparison.splits, seed)
+            of_risk = 1 if metric == STRUCTURAL_RISK else values.size
+            return _Scores(values[:of_risk], np.zeros(0), risk=values[of_risk:])
         for split in comparison.splits:
             fitted = fit_rows(training_set, rows[split.train], seed)
             if training_set.task.supervised:
@@ -190,6 +199,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, 
             train=_mean(metric, score.train),
             folds=[None if np.isnan(value) else value for value in score.validation.tolist()],
             behind=None if place == best else _behind(metric, scores[best], score),
+            capacity=Capacity.of(Risk(*score.risk.tolist())) if score.risk.size else None,
             error=score.error or (None if np.isfinite(score.mean) else f"Its {metric} is undefined."),
         )
         for place, (candidate, score) in enumerate(zip(found, scores, strict=True))

@@ -11,6 +11,8 @@ References: Vapnik (1998), Statistical Learning Theory; Battiti & Brunato, The L
 import math
 
 ROUNDING = 1e-9
+FAILURE = 0.05
+"""Probability with which a bound may fail, where nothing else is stated."""
 
 
 def confidence_term(rows: float, dimension: float, probability: float) -> float:
