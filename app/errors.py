@@ -7,49 +7,12 @@ place, as a JSON pointer; no fault ever repeats a value the caller sent.
 
 import errno
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+from app.faults import Fault, summary
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of the system when a file cannot grow: what `StorageFull` reports."""
-
-
-class Fault(NamedTuple):
-    """One problem of an input.
-
-    `pointer` is a JSON pointer into the request ("/algorithm/l2"), or a place in
-    an uploaded file ("/line/3/column/age").
-    """
-
-    pointer: str
-    detail: str
-    code: str = "invalid"
-
-
-def place(*steps: object) -> str:
-    """A JSON pointer (RFC 6901), as /line/3/column/age of "line", 3, "column", "age"."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
-
-
-def steps(pointer: str) -> list[str]:
-    """The steps of a JSON pointer: the reverse of `place`.
-
-    >>> steps(place("line", 3, "a/b~"))
-    ['line', '3', 'a/b~']
-    """
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-
-
-def summary(faults: Sequence[Fault], what: str = "problems") -> str:
-    """The first fault with its place, and how many there are.
-
-    >>> summary([Fault("/seed", "Must be an integer."), Fault("/target", "Is required.")])
-    '2 problems; the first: seed: Must be an integer.'
-    """
-    if not faults:
-        return ""
-    where = ".".join(steps(faults[0].pointer))
-    first = f"{where}: {faults[0].detail}" if where else faults[0].detail
-    return first if len(faults) == 1 else f"{len(faults)} {what}; the first: {first}"
 
 
 class ValiantError(Exception):

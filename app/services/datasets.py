@@ -11,7 +11,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from app.disk_space import demand_room
-from app.errors import DatasetNotFound, Fault, InvalidRequest, StorageFull
+from app.errors import DatasetNotFound, InvalidRequest, StorageFull
+from app.faults import Fault
 from app.ingest.parser_processes import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.upload_options import ReadOptions

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import DatasetNotFound, Fault, InvalidRequest, ModelNotFound, ValiantError, steps
+from app.errors import DatasetNotFound, InvalidRequest, ModelNotFound, ValiantError
+from app.faults import Fault, steps
 from app.ml.job import Request
 
 STAND_INS = {"model": "stand-in", "algorithm": {"name": "decision_tree"}}

@@ -17,6 +17,8 @@ class Reproduction:
         """The job that made this version, once more. Raises NotReproducible, ModelNotFound, VersionNotFound."""
         with self._work() as w:
             found = w.models.version(model, version)
+            if found.job is None:
+                raise NotReproducible("The version was published from an online session, not made by a job.")
             made = w.jobs.accepted(found.job)
             if made is None or made.kind not in kind_records():
                 raise NotReproducible("The record of the job that made the version is gone.")

@@ -10,7 +10,8 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from app.errors import Fault, InvalidRequest, ReviewsChanged, ReviewsFull
+from app.errors import InvalidRequest, ReviewsChanged, ReviewsFull
+from app.faults import Fault
 from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided
 from app.ml.contract.algorithm import Labels
 from app.ml.contract.labels import UNKNOWN, Class, codes_of

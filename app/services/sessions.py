@@ -13,7 +13,8 @@ from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
-from app.errors import Fault, IdempotencyConflict, InvalidRequest
+from app.errors import IdempotencyConflict, InvalidRequest
+from app.faults import Fault
 from app.ml.models.model import digest
 from app.ml.sessions.session_errors import (
     RevisionConflict,

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.disk_space import demand_room
-from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
+from app.errors import IdempotencyConflict, InvalidRequest, QueueFull
+from app.faults import Fault
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version

@@ -6,7 +6,8 @@ from uuid import UUID
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from app.errors import Fault, InvalidRequest, JobNotFound
+from app.errors import InvalidRequest, JobNotFound
+from app.faults import Fault
 from app.schemas.jobs import Job, JobPage, JobState
 from app.store.job_descriptions import read_jobs
 from app.store.job_records import Accepted, Kept, NewJob, pinned_of

@@ -9,7 +9,8 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.errors import Fault, InvalidRequest, ReviewNotFound
+from app.errors import InvalidRequest, ReviewNotFound
+from app.faults import Fault
 from app.schemas.reviews import Review, ReviewPage, ReviewState
 from app.store.job_states import NOW
 from app.store.new_ids import uuid7

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session as Connection
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.sessions.session_errors import SessionNotFound
 from app.references import as_id
 from app.store.tables import SessionRow

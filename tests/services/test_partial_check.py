@@ -2,7 +2,8 @@
 
 from pydantic import model_validator
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.job import Request
 from app.services.partial_check import further_faults
 

@@ -10,7 +10,8 @@ from fastapi.routing import APIRoute
 
 from app.api.edge.body import BY_NAME, read
 from app.api.edge.negotiation import demand_json
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.formats.strict_json import parse
 from app.settings import MiB, Settings
 from app.validation import in_document_order, validation_faults

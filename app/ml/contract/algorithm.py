@@ -12,7 +12,8 @@ from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.contract.data import JSON, Affine, ColumnUnits, Data, Labels, Matrix, Vector
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
@@ -60,7 +61,6 @@ __all__ = [
     "learner",
     "silent",
 ]
-
 
 SECONDS_PER_CELL = 1e-7
 """Seconds of a fit and its predictions, per number of the matrix: a rough middle of what is linear in it."""

@@ -12,7 +12,8 @@ from uuid import UUID
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidData, InvalidRequest
+from app.errors import InvalidData, InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import Labels
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.errors import InvalidRequest, NotReproduced, summary
+from app.errors import InvalidRequest, NotReproduced
+from app.faults import summary
 from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result

@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation

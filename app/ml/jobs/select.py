@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidData, InvalidRequest
+from app.errors import InvalidData, InvalidRequest
+from app.faults import Fault
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.errors import Fault, InvalidData, InvalidRequest, place
+from app.errors import InvalidData, InvalidRequest
+from app.faults import Fault, place
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.online_learner import Rounds

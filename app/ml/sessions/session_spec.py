@@ -9,7 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Class, Label
 from app.ml.online_learner import Inputs, OnlineLearner

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.training.fit import Fitted

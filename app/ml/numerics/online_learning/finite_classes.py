@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, PrivateAttr
 from typing_extensions import TypeAliasType
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.numerics.online_learning.compiled.class_rounds import Predictions
