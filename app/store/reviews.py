@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 from app.errors import InvalidRequest, ReviewNotFound
 from app.faults import Fault
 from app.schemas.reviews import Review, ReviewPage, ReviewState
+from app.store.annotation_tables import ReviewRow
 from app.store.job_states import NOW
 from app.store.new_ids import uuid7
 from app.store.paging import of
-from app.store.tables import ReviewRow
 
 
 class RejectedRow(NamedTuple):

@@ -274,8 +274,7 @@ class Algorithm(Generic[P, S]):
     prototypes: Callable[[P, S], Matrix | None] | None = None
     """Rows (k, d) that represent the clusters 0 … k-1, as centres do; None where the fit has none."""
     named: Callable[[P, S, Data, Labels, Sequence[str]], S] | None = None
-    """Maps (params, state, data, codes, names) to the state with names of its clusters, by classes that the fit has not
-    seen: codes (n,) of the rows, -1 where there is none, and the name of each class."""
+    """Maps (params, state, data, codes, names) to the state with names of its clusters, by classes: codes (n,) or -1."""
     warm_start: WarmStart | None = None
     """A fit that starts from another one; None: it always starts anew."""
     fit_blocks: Callable[[P, StreamedRows, Context], Fit[S]] | None = None
@@ -291,7 +290,7 @@ class Algorithm(Generic[P, S]):
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions of (params, state, …) behind the queries of these names that it offers."""
+    """Functions of (params, state, …) behind the queries that it offers."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
     capacity: Callable[[P, S], float] | None = None
