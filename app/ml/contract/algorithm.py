@@ -274,7 +274,7 @@ class Algorithm(Generic[P, S]):
     prototypes: Callable[[P, S], Matrix | None] | None = None
     """Rows (k, d) that represent the clusters 0 … k-1, as centres do; None where the fit has none."""
     named: Callable[[P, S, Data, Labels, Sequence[str]], S] | None = None
-    """Maps (params, state, data, codes, names) to the state with names of its clusters, by classes: codes (n,) or -1."""
+    """(params, state, data, codes, names) to the state with names of its clusters, by classes: codes (n,) or -1."""
     warm_start: WarmStart | None = None
     """A fit that starts from another one; None: it always starts anew."""
     fit_blocks: Callable[[P, StreamedRows, Context], Fit[S]] | None = None
