@@ -60,6 +60,12 @@ def kinds() -> Mapping[str, Entry]:
 
 
 @cache
+def kind_records() -> Mapping[str, Kind[Any]]:
+    """The records of all kinds of job by name."""
+    return MappingProxyType({name: entry.kind for name, entry in kinds().items()})
+
+
+@cache
 def query_entries() -> Mapping[str, QueryEntry]:
     """All queries by name, in alphabetical order."""
     return MappingProxyType({name: QueryEntry(name, file.QUERY, text) for name, file, text in _files(queries)})

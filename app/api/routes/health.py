@@ -7,7 +7,8 @@ from fastapi import APIRouter, Request
 from app.api.edge.openapi import declare
 from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import ServicesDep
-from app.errors import Fault, NotReady
+from app.errors import NotReady
+from app.faults import Fault
 from app.schemas.health import Check, Liveness, Readiness
 from app.wiring import Services
 

@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from app.api.edge.openapi import declare
 from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import IdempotencyKey, RequestIdDep, ServicesDep
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.job import Estimate
 from app.ml.job import Request as JobRequest
 from app.ml.operations import Entry, kinds
@@ -91,4 +91,5 @@ def _serve(entry: Entry) -> None:
 
 
 for _entry in kinds().values():
-    _serve(_entry)
+    if not _entry.kind.from_version:
+        _serve(_entry)

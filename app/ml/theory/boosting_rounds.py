@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.calculator import Risk, TheoryResult, TheoryValue, counts, curve, value
 from app.ml.numerics.learning_theory.boosting_edges import (
     adaboost_bounds,

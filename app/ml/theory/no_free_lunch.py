@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.calculator import TheoryResult, TheoryValue, curve, value
 from app.ml.numerics.learning_theory.free_lunch import LEARNERS, average_error, errors_by_labelling
 from app.ml.query import Query

@@ -11,7 +11,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.calculator import (
     DELTA,
     INDEPENDENT,

@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.calculator import (
     DELTA,
     INDEPENDENT,

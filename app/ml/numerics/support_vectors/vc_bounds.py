@@ -18,6 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 
 ROUNDING = 1e-9
+FAILURE = 0.05
+"""Probability with which a bound may fail, where nothing else is stated."""
 
 
 def sauer(dimension: int, points: int) -> int:
