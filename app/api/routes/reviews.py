@@ -3,15 +3,15 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Response, status
+from fastapi import Path, Query, Response, status
 
 from app.api.edge.openapi import declare
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import PAGE, Cursor, Limit, ServicesDep
 from app.schemas.datasets import Dataset
 from app.schemas.reviews import Review, ReviewExport, ReviewLabel, ReviewPage, ReviewState
 
-router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=StrictRoute)
+router = Router(prefix="/v1/reviews", tags=["reviews"])
 ReviewPath = Annotated[UUID, Path(description="Id of the review.")]
 
 

@@ -2,14 +2,12 @@
 
 from itertools import islice
 
-from fastapi import APIRouter
-
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import Cursor, Limit
 from app.ml.operations import QueryEntry, calculator_entries
 from app.schemas.calculators import CalculatorCard, CalculatorPage
 
-router = APIRouter(prefix="/v1/theory", tags=["theory"], route_class=StrictRoute)
+router = Router(prefix="/v1/theory", tags=["theory"])
 
 
 @router.get("")

@@ -2,16 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response, status
+from fastapi import Query, Request, Response, status
 
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import IdempotencyKey, ModelPath, RequestIdDep, ServicesDep, VersionPath
 from app.api.routes.job_kinds import ACCEPTED, point_to
 from app.ml.job import NAME
 from app.references import JobName
 from app.schemas.jobs import Job
 
-router = APIRouter(prefix="/v1/models", tags=["models"], route_class=StrictRoute)
+router = Router(prefix="/v1/models", tags=["models"])
 
 
 @router.post("/{model}/versions/{version}/reproduce", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)

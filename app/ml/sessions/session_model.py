@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Accepts, Task, Vector
+from app.ml.contract.algorithm import Accepts, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.evaluation.report import Report
 from app.ml.models import model as models
@@ -124,7 +124,7 @@ def _model(session: OnlineSession, state: SessionState, vector: Vector, receipt:
     ]
     return Model(
         name=made.algorithm,
-        task=Task.REGRESSION if session.numeric else Task.CLASSIFICATION,
+        task=session.task,
         params=algorithm.params(**made.params),
         state=algorithm.state(**made.fields),
         preparation=session.prepared(columns, categories=Accepts.CATEGORIES in algorithm.accepts),
@@ -167,7 +167,7 @@ def _report(session: OnlineSession, state: SessionState, choice: Choice, bound: 
         "learned; the published hypothesis is one of them.",
     )
     return Report(
-        task=str(Task.REGRESSION if session.numeric else Task.CLASSIFICATION),
+        task=str(session.task),
         evidence=f"{tally.learned} rounds of an online session, each predicted before its label was learned.",
         rows_train=tally.learned,
         rows_test=0,

@@ -13,6 +13,7 @@ from app.errors import InvalidRequest
 from app.faults import Fault
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Class, Label
+from app.ml.contract.task import TargetKind, Task
 from app.ml.online_learner import Inputs, OnlineLearner
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.state import PreparationState
@@ -70,6 +71,11 @@ class OnlineSession:
     def numeric(self) -> bool:
         """True if labels are numbers."""
         return self.learner.numeric(self.spec.learner)
+
+    @property
+    def task(self) -> Task:
+        """The task of the model that a publication makes."""
+        return Task.of_target(TargetKind.NUMBERS if self.numeric else TargetKind.CLASSES)
 
     @property
     def inputs(self) -> Inputs:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from app.errors import InvalidData
 from app.ml.catalogue import catalogue, find
-from app.ml.contract.algorithm import Algorithm, Labels, Task
+from app.ml.contract.algorithm import Algorithm, Labels
 from app.ml.numerics.support_vectors.vc_bounds import FAILURE, confidence_term
 from app.ml.training.fit import fit_rows
 from app.ml.training.training_set import TrainingSet
@@ -67,7 +67,7 @@ def vacuous(bounds: Iterable[float]) -> Iterator[str]:
 
 def states_capacity(algorithm: Algorithm[Any, Any]) -> bool:
     """True if the capacity of its fits is known, of a classifier."""
-    of_classes = Task.CLASSIFICATION in algorithm.tasks
+    of_classes = any(task.of_classes for task in algorithm.tasks)
     return of_classes and (algorithm.capacity is not None or algorithm.linear is not None)
 
 
