@@ -242,8 +242,10 @@ class Algorithm(Generic[P, S]):
     within a factor of three on a noisy table."""
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
-    counts: bool = False
+    counts: Callable[[P], bool] = lambda _: False
     """True if it learns from counts: no column has numbers below 0, and none is scaled."""
+    terms: Callable[[S], Matrix | None] | None = None
+    """(d, s) weights of the terms of texts for each class or cluster; those of `linear`, where nothing is declared."""
     rowwise: bool = False
     """Each row is predicted with the same bits among any other rows: rows of different callers may be predicted
     together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
@@ -283,16 +285,14 @@ class Algorithm(Generic[P, S]):
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
-    """Distances of some training rows (m,) of a clustering that keeps a tree, and the heights at which they join,
-    (m, m) each."""
+    """Distances of some training rows (m,) of a clustering that keeps a tree, and heights of joining, (m, m) each."""
     grouped: Callable[[P, S, int], Labels] | None = None
     """Maps (params, state, m) to the group (k,) of each cluster, from 0, where the tree of a clustering that keeps one
     has m clusters, at most k."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions of (params, state, …) behind the queries of these names that it offers, as `app/ml/queries/` calls
-    them."""
+    """Functions of (params, state, …) behind the queries of these names, as `app/ml/queries/` calls them."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
