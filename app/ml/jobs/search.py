@@ -120,7 +120,8 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     plans = _plans(found, sheet, fixed)
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
-    if fault := metric_fault(request.metric, plans[0].task, compared=plans[0].reference is not None):
+    texts, compared = bool(request.preprocessing.text), plans[0].reference is not None
+    if fault := metric_fault(request.metric, plans[0].task, compared=compared, texts=texts):
         raise InvalidRequest(faults=[Fault("/metric", fault)])
     if request.metric == "gap" and request.relations is not None:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
