@@ -32,6 +32,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Affine,
     Algorithm,
     ColumnUnits,
@@ -283,6 +284,7 @@ def _warnings(params: Logistic, found: Minimum, watch: _Watch) -> tuple[str, ...
 
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
+    accepts={Accepts.SPARSE},
     params=Logistic,
     state=State,
     fit=fit,

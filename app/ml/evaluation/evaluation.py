@@ -154,10 +154,10 @@ def _of_clusters(data: Data, predicted: Predictions, draws: Resamples) -> Iterat
     """Beside the distances of their training rows, and beside classes that the fit has not seen."""
     if data.square is not None:
         yield from related(data.square, predicted.values, draws)
-    elif data.by_item:
-        yield from sizes(predicted.values)
     elif predicted.centres is not None:
         yield from clustering(data.x, predicted.values, predicted.centres, draws)
+    else:
+        yield from sizes(predicted.values)
     if predicted.joined is not None:
         yield cophenetic(predicted.joined, draws)
     if predicted.reference is not None:

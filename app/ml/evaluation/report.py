@@ -7,6 +7,7 @@ from pydantic import Field
 from app.ml.contract.labels import Label
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.cluster_profiles import ClusterProfiles
+from app.ml.evaluation.ranked_terms import RankedTerms
 from app.ml.evaluation.reliability_curve import ClassReliability
 from app.ml.evaluation.residuals import Residuals
 from app.ml.evaluation.row_sample import RowSample
@@ -282,7 +283,9 @@ class Report(Wire):
     converged: bool = Field(description="True where the fit converged.")
     iterations: int = Field(description="Number of iterations or rounds of the fit.")
     columns: list[str] = Field(
-        [], description="Names of the columns of the matrix that the algorithm saw, in the order of its coefficients."
+        [],
+        description="Names of the columns of the matrix that the algorithm saw, in the order of its coefficients, "
+        "without those of the terms of texts.",
     )
     offsets: list[float] = Field([], description="Offset of each of these columns, in the table's own units.")
     scales: list[float] = Field(
@@ -300,6 +303,11 @@ class Report(Wire):
         None,
         description="Summary by the algorithm, such as coefficients or importances; a `column`, its "
         "categories and classes by name.",
+    )
+    terms: list[RankedTerms] | None = Field(
+        None,
+        description="Terms of texts with the largest weights; a model of texts has no `summary`, as the weights of all "
+        "terms are too many. Null: it learns from no texts, or has no weights of columns.",
     )
     unscaled: UnscaledSummary | None = Field(
         None,
