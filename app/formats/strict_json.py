@@ -11,7 +11,17 @@ from collections.abc import Iterator
 import numpy as np
 import orjson
 
-from app.errors import DuplicateKey, EmptyBody, InvalidEncoding, LoneSurrogate, MalformedJSON, NonFiniteNumber, NulCharacter, NumberOutOfRange, TooDeep
+from app.errors import (
+    DuplicateKey,
+    EmptyBody,
+    InvalidEncoding,
+    LoneSurrogate,
+    MalformedJSON,
+    NonFiniteNumber,
+    NulCharacter,
+    NumberOutOfRange,
+    TooDeep,
+)
 from app.settings import KiB
 
 # Possessive, and a string that never ends is a match too: no text makes these go over it twice.

@@ -17,7 +17,15 @@ import pytest
 from redis import Redis
 from sqlalchemy import event, select, text
 
-from app.errors import AliasNotFound, CorruptModel, GoldenMismatch, InvalidData, InvalidRequest, ModelNotFound, VersionNotFound
+from app.errors import (
+    AliasNotFound,
+    CorruptModel,
+    GoldenMismatch,
+    InvalidData,
+    InvalidRequest,
+    ModelNotFound,
+    VersionNotFound,
+)
 from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit

@@ -8,7 +8,16 @@ import threading
 import pytest
 from sqlalchemy import text
 
-from app.errors import AliasNotFound, DatasetInUse, DatasetNotFound, IdempotencyConflict, InvalidRequest, ModelNotFound, QueueFull, VersionNotFound
+from app.errors import (
+    AliasNotFound,
+    DatasetInUse,
+    DatasetNotFound,
+    IdempotencyConflict,
+    InvalidRequest,
+    ModelNotFound,
+    QueueFull,
+    VersionNotFound,
+)
 from app.ml.jobs.evaluate import EvaluateRequest
 from app.ml.jobs.train import TrainRequest
 from app.schemas.jobs import JobState

@@ -15,7 +15,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from app import logs
-from app.errors import BodyTooLarge, DatabaseUnavailable, InvalidRequest, StorageFull, UnsupportedMediaType, ValiantError
+from app.errors import (
+    BodyTooLarge,
+    DatabaseUnavailable,
+    InvalidRequest,
+    StorageFull,
+    UnsupportedMediaType,
+    ValiantError,
+)
 from app.schemas.problems import Problem
 from app.validation import validation_faults
 

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidData
 from app.faults import Fault
+from app.ml.contract.capacity import Capacity, GibbsRisk
 from app.ml.contract.data import JSON, Affine, ColumnUnits, Data, Labels, Matrix, Vector
+from app.ml.contract.linear_form import LinearForm
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
@@ -156,20 +158,8 @@ class Fit(Generic[S]):
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Monitor curves: one value per iteration."""
     warnings: Sequence[str] = ()
-
-
-class LinearForm(NamedTuple):
-    """Scores of a fit that are linear in the columns: x @ coef + intercept."""
-
-    coef: Matrix
-    """(d, s)."""
-    intercept: Vector
-    """(s,)."""
-
-    @classmethod
-    def of(cls, coef: NDArray[np.float64], intercept: NDArray[np.float64] | float) -> Self:
-        """coef: (d,) or (d, s). intercept: () or (s,)."""
-        return cls(coef.reshape(len(coef), -1), np.reshape(intercept, -1))
+    gibbs: GibbsRisk | None = None
+    """Losses of members with equal votes on rows that they have not seen; None: not known."""
 
 
 class LeaveOneOut(NamedTuple):
@@ -255,6 +245,9 @@ class Algorithm(Generic[P, S]):
     """The scores of a fit, where they are linear in the columns."""
     importances: Callable[[P], Callable[[S], Vector] | None] = lambda _: None
     """Maps params to a function of the state: (d,) importance of each column of the matrix. None: there is none."""
+    capacity: Callable[[P, S, Data], Capacity] | None = None
+    """Maps (params, state, data) of a classifier to the capacity of the functions that the fit chose from, for bounds
+    of its risk; data: its training rows. None: no bound is known."""
     least_squares: bool = False
     """True if a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
     with_errors: Callable[[P], P] | None = None
@@ -295,8 +288,6 @@ class Algorithm(Generic[P, S]):
     """Functions of (params, state, …) behind the queries that it offers."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
-    capacity: Callable[[P, S], float] | None = None
-    """Bound of the VC dimension of a classifier of two classes; None: that of `linear`, or not known."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     in_stages: Callable[[P], Iterable[Fault]] | None = None

@@ -7,6 +7,7 @@ from pydantic import Field
 from app.ml.contract.labels import Label
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.cluster_profiles import ClusterProfiles
+from app.ml.evaluation.guarantees import Guarantees
 from app.ml.evaluation.ranked_terms import RankedTerms
 from app.ml.evaluation.reliability_curve import ClassReliability
 from app.ml.evaluation.residuals import Residuals
@@ -262,6 +263,11 @@ class Report(Wire):
         "such columns.",
     )
     reuse: Reuse | None = Field(None, description="Reuse of the held-out rows; null: no row was held out.")
+    guarantees: Guarantees | None = Field(
+        None,
+        description="Upper bounds of the error rate on new rows, each with its premises. Null: no classification, or a "
+        "model of an earlier release or without a training of its own, as a committee.",
+    )
     duplicates: Duplicates | None = Field(
         None, description="Equal rows on both sides of the splits. Null: not counted, as in models of earlier releases."
     )
