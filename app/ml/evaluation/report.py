@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.ml.contract.labels import Label
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.cluster_profiles import ClusterProfiles
+from app.ml.evaluation.confusion_matrix import ConfusionMatrix
 from app.ml.evaluation.guarantees import Guarantees
 from app.ml.evaluation.ranked_terms import RankedTerms
 from app.ml.evaluation.reliability_curve import ClassReliability
@@ -28,27 +28,6 @@ class Gap(Wire):
     test: float | None = Field(description="Value on the test rows; null where undefined.")
     gap: float | None = Field(
         description="Difference by which the test metric is worse than the training metric; negative when it is better."
-    )
-
-
-class ConfusionCell(Wire):
-    """Some of the rows behind one count."""
-
-    truth: int = Field(description="Index of the true class.")
-    assigned: int = Field(description="Index of the predicted class.")
-    count: int = Field(description="Number of rows in the cell.")
-    rows: list[int] = Field(description="Numbers of its rows in the dataset, from 0: the first of them.")
-
-
-class ConfusionMatrix(Wire):
-    """Rows are the true classes, columns the assigned ones."""
-
-    classes: list[Label] = Field(description="Classes in the order of rows and columns.")
-    counts: list[list[int]] = Field(
-        description="Number of rows: one list for each true class, one number for each predicted class."
-    )
-    cells: list[ConfusionCell] | None = Field(
-        None, description="Rows behind each count, mistakes before hits; null where none were requested."
     )
 
 
