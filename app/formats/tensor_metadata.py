@@ -1,7 +1,5 @@
 """Tensors that a model takes and returns, as the Open Inference Protocol describes them."""
 
-import numpy as np
-
 from app.formats.tensor_responses import Output, outputs
 from app.formats.tensor_values import all_numbers
 from app.ml.contract.columns import ColumnKind
@@ -27,7 +25,7 @@ def inputs_of(model: Model) -> list[TensorMetadata]:
 
 def outputs_of(model: Model) -> list[TensorMetadata]:
     """Outputs as `infer` returns them: read off the prediction of a row of missing values."""
-    raw = np.full((1, len(model.inputs)), np.nan)
+    raw = model.preparation.no_values
     given = outputs(model, with_outputs(model, raw, model.predict_raw(raw), list(model.algorithm.outputs)))
     return [_described(output) for output in given]
 

@@ -48,11 +48,10 @@ def numeric(services):
 
 
 @pytest.fixture(scope="module")
-def ended(client, worker):
-    """`ended(kind, body)`: the job, when it has ended."""
+def awaited(client, worker):
+    """`awaited(response)`: the job that was accepted, when it has ended."""
 
-    def run(kind, body):
-        job = client.post(f"/v1/jobs/{kind}", json=body)
+    def run(job):
         assert job.status_code == 202, job.text
         until = time.monotonic() + 300
         while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
@@ -61,6 +60,12 @@ def ended(client, worker):
         return result
 
     return run
+
+
+@pytest.fixture(scope="module")
+def ended(client, awaited):
+    """`ended(kind, body)`: the job, when it has ended."""
+    return lambda kind, body: awaited(client.post(f"/v1/jobs/{kind}", json=body))
 
 
 @pytest.fixture(scope="module")

@@ -91,8 +91,15 @@ def test_queries_vary_other_columns_beside_a_text(client, trained):
     assert [one["pointer"] for one in refused.json()["errors"]] == ["/vary/0/column"]
     tangent = client.post(f"{trained}/linearise", json={"row": {"note": "goal", "hour": 1}})
     assert [one["column"] for one in tangent.json()["inputs"]] == ["hour"]
-    refused = client.post(f"{trained}/explain", json={"rows": [{"note": "goal", "hour": 1}]})
-    assert refused.status_code == 409
+    row = {"note": "goal", "hour": 1}
+    for query in ("explain", "prepared_distances"):
+        assert client.post(f"{trained}/{query}", json={"rows": [row]}).status_code == 409
+
+
+def test_a_text_is_a_tensor_of_bytes(client, trained):
+    described = client.get("/v2/models/notes").json()
+    assert [(one["name"], one["datatype"]) for one in described["inputs"]] == [("hour", "FP64"), ("note", "BYTES")]
+    assert [one["name"] for one in described["outputs"]] == ["predict", "predict_proba"]
 
 
 def test_other_jobs_take_models_of_texts(client, done, dataset, trained):
@@ -113,9 +120,11 @@ def test_other_jobs_take_models_of_texts(client, done, dataset, trained):
     clusters = body(dataset, "none", {"name": "multinomial_mixture"}, grid=[])
     refused = client.post("/v1/jobs/search", json=clusters)
     assert [one["pointer"] for one in refused.json()["errors"]] == ["/metric"]
+    ranked = done("search", clusters | {"features": ["note", "hour"], "metric": "adjusted_rand"})  # not scaled
+    assert "error" not in ranked["result"]["candidates"][0]
 
 
-def test_counts_are_the_default_of_algorithms_of_counts(client, done, dataset):
+def test_counts_are_the_default_of_algorithms_of_counts(client, done, awaited, dataset):
     bayes = {"name": "generative_bayes", "density": "multinomial"}
     done("train", body(dataset, "note-bayes", bayes))
     mixture = {"name": "multinomial_mixture", "n_components": 2}
@@ -127,6 +136,9 @@ def test_counts_are_the_default_of_algorithms_of_counts(client, done, dataset):
         report = client.get(f"/v1/models/{model}/versions/1/report").json()
         tops = [{one["term"] for one in ranked["largest"][:4]} for ranked in report["terms"]]
         assert {frozenset(top) for top in tops} == {frozenset(words) for words in WORDS.values()}
+    for model in ("note-bayes", "note-topics"):
+        again = awaited(client.post(f"/v1/models/{model}/versions/1/reproduce"))
+        assert again["state"] == "succeeded"
     rand = {one["name"]: one["value"] for one in report["train"]}["adjusted_rand"]
     assert rand == pytest.approx(1)
     cards = client.post("/v1/models/note-topics/clusters", json={}).json()
@@ -155,7 +167,7 @@ def test_requests_that_cannot_be_met_are_refused_with_every_fault(client, datase
     assert [one["pointer"] for one in gaussian.json()["errors"]] == ["/algorithm/density"]
     plain = body(dataset, "none") | {"preprocessing": {}}
     (error,) = client.post("/v1/jobs/train", json=plain).json()["errors"]
-    assert (error["pointer"], "name this column in preprocessing.text" in error["detail"]) == ("/features/0", True)
+    assert (error["pointer"], "that names it in preprocessing.text" in error["detail"]) == ("/features/0", True)
     unset = client.post("/v1/jobs/train", json=body(dataset, "none", how={"ngram_range": [2, 1]}))
     assert unset.status_code == 422
     assert "/preprocessing/text/note" in {one["pointer"] for one in unset.json()["errors"]}

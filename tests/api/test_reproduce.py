@@ -1,7 +1,5 @@
 """A stored version is made again from its receipt: the same bytes, or every difference by name."""
 
-import time
-
 import numpy as np
 import pytest
 from sqlalchemy import text
@@ -25,17 +23,11 @@ def upload(client, lines):
 
 
 @pytest.fixture(scope="module")
-def reproduced(client, worker):
+def reproduced(client, awaited):
     """The job that made the version again, when it has ended."""
 
     def run(model, version=1, **headers):
-        job = client.post(f"/v1/models/{model}/versions/{version}/reproduce", headers=headers)
-        assert job.status_code == 202, job.text
-        until = time.monotonic() + 300
-        while (result := client.get(job.headers["location"]).json())["state"] in {"queued", "running"}:
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        return result
+        return awaited(client.post(f"/v1/models/{model}/versions/{version}/reproduce", headers=headers))
 
     return run
 

@@ -115,3 +115,8 @@ def beside(front: Numbers, others: "list[SparseRows]") -> SparseRows:
     """The columns of an array (n, p), then those of sparse rows."""
     parts = [*([scipy.sparse.csr_array(front)] if front.shape[1] else []), *(one.csr for one in others)]
     return SparseRows(parts[0] if len(parts) == 1 else scipy.sparse.hstack(parts, format="csr"))
+
+
+def stacked(parts: "list[SparseRows]") -> SparseRows:
+    """The rows of all parts, at least one, one after the other."""
+    return parts[0] if len(parts) == 1 else SparseRows(scipy.sparse.vstack([one.csr for one in parts], format="csr"))

@@ -16,6 +16,7 @@ from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
 from app.ml.models.difference import differences
 from app.ml.models.model import digest
+from app.ml.preparation.request import Preprocessing
 from app.ml.training.receipt import libraries
 
 
@@ -52,6 +53,8 @@ def check(request: ReproduceRequest, known: JobContext) -> Checked:
     if kind is None:
         raise InvalidRequest(f"This release has no kind of job {request.made_by}.")
     original = kind.request.model_validate(request.request)
+    if isinstance(how := getattr(original, "preprocessing", None), Preprocessing):
+        how.model_fields_set.clear()  # a stored request names all defaults
     checked = kind.check(original, known._replace(models=tuple(models)))
     used = version.header.receipt.get("libraries", {})
     others = [name for name, release in libraries().items() if used.get(name) != release]

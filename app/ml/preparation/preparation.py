@@ -70,8 +70,8 @@ class Preparation:
     """Those columns of the training rows; not stored."""
     restorable: ClassVar = True
     """The inputs of a row can be read off its matrix."""
-    stacks: ClassVar = True
-    """Raw matrices are arrays, which can be put together."""
+    sparse: ClassVar = False
+    """The matrix is sparse, and a raw matrix no array."""
 
     @classmethod
     def fit(

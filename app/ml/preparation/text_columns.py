@@ -99,7 +99,7 @@ class WithTexts(Preparation):
     """The preparation of the other inputs, of which there may be none."""
     texts: tuple[Vocabulary, ...]
     restorable = False
-    stacks = False
+    sparse = True
 
     @classmethod
     def joined(cls, front: Preparation, texts: Sequence[Vocabulary]) -> "WithTexts":

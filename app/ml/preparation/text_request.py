@@ -26,7 +26,7 @@ class TextColumn(Body):
         [1, 1], description="Smallest and largest number of consecutive units in a term: [1, 2] takes pairs as well."
     )
     lowercase: bool = Field(
-        True, description="Whether upper case counts as lower case. Texts are brought into Unicode's form NFC anyway."
+        True, description="Take upper case for lower case. Texts are brought into Unicode's form NFC anyway."
     )
     stop_words: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         [], max_length=10_000, description="Words that are left out, before runs of words are made; of `word` only."
@@ -57,7 +57,7 @@ class TextColumn(Body):
         description="Numbers of the matrix: `counts`, or `tfidf`, counts times log((1 + n)/(1 + d)) + 1 for a term "
         "that d of n training documents have. Null: `counts` for algorithms that learn from counts, else `tfidf`.",
     )
-    sublinear_tf: bool = Field(False, description="Whether 1 + log(count) stands for a count; of `tfidf` only.")
+    sublinear_tf: bool = Field(False, description="Take 1 + log(count) in place of a count; of `tfidf` only.")
     norm: Literal["l1", "l2"] | None = Field(
         "l2",
         description="Length of each document that is 1: the sum of its numbers (`l1`), or the root of the sum of their "

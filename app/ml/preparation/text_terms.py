@@ -2,7 +2,7 @@ r"""Terms of documents: words, runs of words and runs of characters, and how oft
 
 A document is brought into Unicode's normal form NFC and, if wanted, into lower case, letter by letter; case is not
 folded further (ß stays ß). A word is a longest run of letters, digits and underscores, as Python's `\w` has them, of
-at least two characters. All documents are worked on at once, as arrays of code points; strings are made of the
+at least two characters. Documents are worked on in blocks, as arrays of code points; strings are made of the
 different terms only.
 
 Reference: the terms are those of scikit-learn's CountVectorizer with the same settings.
@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +21,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels
-from app.ml.contract.sparse_rows import SparseRows
 from app.ml.preparation.text_request import TextColumn
 
 CodePoints: TypeAlias = NDArray[np.uint32]
@@ -28,6 +28,8 @@ Truths: TypeAlias = NDArray[np.bool_]
 SHORTEST = 2
 """Characters of a word at least."""
 SPACE = 32
+BLOCK = 1 << 22
+"""Bytes of documents that are worked on at once; each takes about 50 bytes of memory, more of long runs."""
 
 
 class Units(NamedTuple):
@@ -44,12 +46,22 @@ class Units(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Counts of the terms of some documents."""
+    """Terms of some documents, wherever they stand."""
 
-    counts: SparseRows
-    """(n, m)"""
+    documents: Labels
+    """(t,)"""
+    codes: Labels
+    """(t,) places among the names."""
     names: pa.Array
     """(m,) different terms, in no particular order."""
+
+
+def blocks(documents: pa.Array) -> Iterator[pa.Array]:
+    """The documents (n,), strings, in parts, at least one: none has more than `BLOCK` bytes beside its first."""
+    sizes = pc.fill_null(pc.binary_length(documents), 0).to_numpy(zero_copy_only=False)
+    edges = np.flatnonzero(np.diff(np.cumsum(sizes) // BLOCK)) + 1
+    for start, end in pairwise([0, *edges.tolist(), len(documents)]):
+        yield documents.slice(start, end - start)
 
 
 def terms_of(documents: pa.Array, how: TextColumn) -> Terms:
@@ -57,11 +69,14 @@ def terms_of(documents: pa.Array, how: TextColumn) -> Terms:
     texts = normal(documents, how)
     units = _words(texts, how) if how.analyzer == "word" else _characters(texts, words=how.analyzer == "char_wb")
     parts = [*_runs(units, how)]
+    if len(parts) == 1:
+        return parts[0]
     starts = np.cumsum([0, *(len(one.names) for one in parts)]).tolist()
-    rows = np.concatenate([one.documents for one in parts])
-    columns = np.concatenate([one.codes + start for one, start in zip(parts, starts, strict=False)])
-    counts = SparseRows.of(np.ones(rows.size), rows, columns, (len(texts), starts[-1]))
-    return Terms(counts, pa.concat_arrays([one.names for one in parts]))
+    return Terms(
+        np.concatenate([one.documents for one in parts]),
+        np.concatenate([one.codes + start for one, start in zip(parts, starts, strict=False)]),
+        pa.concat_arrays([one.names for one in parts]),
+    )
 
 
 def normal(documents: pa.Array, how: TextColumn) -> pa.Array:
@@ -114,25 +129,17 @@ def _characters(texts: pa.Array, *, words: bool) -> Units:
     return Units(coded.indices.to_numpy().astype(np.intp), names, document, segment)
 
 
-class _Run(NamedTuple):
-    """Runs of units of one length, wherever they stand."""
-
-    documents: Labels
-    codes: Labels
-    names: pa.Array
-
-
-def _runs(units: Units, how: TextColumn) -> Iterator[_Run]:
-    """Each length in turn; a word between spaces that is shorter than the least counts as a whole."""
+def _runs(units: Units, how: TextColumn) -> Iterator[Terms]:
+    """Those of each length in turn; a word between spaces that is shorter than the least counts as a whole."""
     (least, most), joint = how.ngram_range, " " if how.analyzer == "word" else ""
     at, codes, names = np.arange(units.codes.size), units.codes, units.names
     lengths = np.bincount(units.segments) if how.analyzer == "char_wb" else np.zeros(0, np.intp)
     for length in range(1, most + 1):
         if length >= least:
-            yield _Run(units.documents[at], codes, names)
+            yield Terms(units.documents[at], codes, names)
         elif lengths.size:
             whole = lengths[units.segments[at]] == length
-            yield _Run(units.documents[at][whole], codes[whole], names)
+            yield Terms(units.documents[at][whole], codes[whole], names)
         if length < most:
             onwards = at + length < units.codes.size
             onwards[onwards] = units.segments[at[onwards]] == units.segments[at[onwards] + length]

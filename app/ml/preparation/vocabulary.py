@@ -9,13 +9,12 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from app.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Vector
-from app.ml.contract.sparse_rows import SparseRows
+from app.ml.contract.sparse_rows import SparseRows, stacked
 from app.ml.preparation.text_request import TextColumn
-from app.ml.preparation.text_terms import Terms, terms_of
+from app.ml.preparation.text_terms import blocks, terms_of
 
 
 @dataclass(frozen=True)
@@ -37,27 +36,24 @@ class Vocabulary:
     @classmethod
     def learn(cls, column: str, how: TextColumn, documents: pa.Array) -> Self:
         """Learned from these training documents (n,). Raises InvalidData where no term is left."""
-        found, n = terms_of(documents, how), len(documents)
-        own = found.counts.csr
-        having = np.bincount(own.indices, minlength=own.shape[1])
+        whole, n = pa.concat_tables(_frequencies(block, how) for block in blocks(documents)), len(documents)
+        whole = whole.group_by("term", use_threads=False).aggregate([("having", "sum"), ("times", "sum")])
+        whole = whole.sort_by("term")  # by bytes
+        having = whole["having_sum"].to_numpy()
         least = how.min_df * n if how.min_df < 1 else how.min_df
         most = n if how.max_df is None else how.max_df * n if how.max_df < 1 else how.max_df
         kept = np.flatnonzero((having >= max(1, least)) & (having <= most))
-        names = found.names.take(pa.array(kept))
-        order = pc.sort_indices(names).to_numpy()
-        kept, names = kept[order], names.take(pa.array(order))
         if not kept.size:
             raise InvalidData(
                 f"The training documents of the column {column!r} have no terms, or none within min_df and max_df of "
                 "preprocessing.text."
             )
-        times = np.bincount(own.indices, own.data, own.shape[1])[kept]
-        most_frequent = np.sort(np.argsort(-times, kind="stable")[: how.max_features])
-        terms = names.take(pa.array(most_frequent)).to_pylist()
-        idf = np.ones(len(terms))
+        times = whole["times_sum"].to_numpy()[kept]
+        most_frequent = kept[np.sort(np.argsort(-times, kind="stable")[: how.max_features])]
+        idf = np.ones(most_frequent.size)
         if how.weighting == "tfidf":
-            idf += np.log((1 + n) / (1 + having[kept[most_frequent]]))
-        encoded = [term.encode() for term in terms]
+            idf += np.log((1 + n) / (1 + having[most_frequent]))
+        encoded = [term.encode() for term in whole["term"].take(pa.array(most_frequent)).to_pylist()]
         ends = np.cumsum([len(term) for term in encoded], dtype=np.intp)
         return cls(column, how, b"".join(encoded), ends, idf, kept.size - most_frequent.size)
 
@@ -78,14 +74,15 @@ class Vocabulary:
 
     def counts(self, documents: pa.Array) -> SparseRows:
         """(n, d) of documents; terms that the vocabulary does not have are left out."""
-        return self._known(terms_of(documents, self.how))
+        return stacked([self._known(block) for block in blocks(documents)])
 
-    def _known(self, found: Terms) -> SparseRows:
+    def _known(self, documents: pa.Array) -> SparseRows:
+        found = terms_of(documents, self.how)
         places = np.array([self._places.get(name, -1) for name in found.names.to_pylist()], np.intp)
-        columns = places[found.counts.csr.indices]
+        columns = places[found.codes]
         known = columns >= 0
-        shape = len(found.counts), len(self.terms)
-        return SparseRows.of(found.counts.csr.data[known], found.counts.row_numbers()[known], columns[known], shape)
+        rows, columns = found.documents[known], columns[known]
+        return SparseRows.of(np.ones(rows.size), rows, columns, (len(documents), len(self.terms)))
 
     def numbers(self, counts: SparseRows) -> SparseRows:
         """(n, d) the numbers of the matrix, from counts."""
@@ -108,3 +105,11 @@ class Vocabulary:
         return (
             self.idf.dtype == np.float64 and bool(np.isfinite(self.idf).all()) and self.terms == sorted(set(self.terms))
         )
+
+
+def _frequencies(documents: pa.Array, how: TextColumn) -> pa.Table:
+    """Each term with the number of documents that have it, and of its occurrences."""
+    found, n = terms_of(documents, how), len(documents)
+    counts = SparseRows.of(np.ones(found.codes.size), found.documents, found.codes, (n, len(found.names))).csr
+    having, times = (np.bincount(places, minlength=len(found.names)) for places in (counts.indices, found.codes))
+    return pa.table({"term": found.names, "having": having, "times": times})

@@ -43,11 +43,11 @@ class PreparedDistances(ModelResponse, DistanceMatrix):
 
 def prepared_distances(subject: Subject, request: PreparedDistancesRequest) -> PreparedDistances:
     """Raises InvalidRequest or InvalidData with every fault; BodyTooLarge for too many distances; NotOffered for models
-    of items or of a square with gaps.
+    of items, of texts or of a square with gaps.
     """
     preparation = subject.model.preparation
-    if preparation.keeps_missing or preparation.keeps_categories:
-        raise NotOffered(f"{subject.model.name} learned items or rows with gaps, not columns of full numbers.")
+    if preparation.keeps_missing or preparation.keeps_categories or preparation.sparse:
+        raise NotOffered(f"{subject.model.name} learned items, texts or rows with gaps, not columns of full numbers.")
     if request.to_mean and request.others is not None:
         detail = "Distances lead to the mean or to other rows: leave one of the two out."
         raise InvalidRequest(faults=[Fault("/others", detail)])

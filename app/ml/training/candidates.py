@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from app.errors import InvalidRequest
 from app.faults import Fault, steps
+from app.ml.training.counts import unscaled
 from app.ml.training.train_spec import AlgorithmSpec, TrainSpec
 from app.validation import sentence
 from app.wire import Body
@@ -136,7 +137,7 @@ def _set(spec: SearchSpec, place: int, settings: Mapping[str, Any]) -> TrainSpec
                 inner[part] = {}
             inner = inner[_key(inner, part)]
         inner[_key(inner, parts[-1])] = copy.deepcopy(value)
-    return TrainSpec.model_validate(body)
+    return unscaled(TrainSpec.model_validate(body))
 
 
 def _key(inner: Any, part: str) -> str | int:

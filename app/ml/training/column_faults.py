@@ -97,7 +97,7 @@ def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int
         elif name in {spec.weights, spec.sigma}:
             yield Fault(at, "What weighs the rows cannot be a feature too.")
         elif column.kind == ColumnKind.TEXT and name not in spec.preprocessing.text:
-            yield Fault(at, "Free text is a feature only by its terms: name this column in preprocessing.text.")
+            yield Fault(at, "Free text is a feature only of a training that names it in preprocessing.text.")
         elif column.missing == rows:
             yield Fault(at, "This column has no values.")
         seen[name] += 1

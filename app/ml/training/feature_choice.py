@@ -8,13 +8,14 @@ from app.ml.training.train_spec import TrainSpec
 
 def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> tuple[tuple[str, ...], list[str]]:
     """The columns to learn from, in the order of the table or of the request."""
+    texts = spec.preprocessing.text
     if spec.features is not None:
-        named = [column.name for column in columns if column.identifier_like and column.name in spec.features]
+        alike = {column.name for column in columns if column.identifier_like} - {*texts}
+        named = [name for name in spec.features if name in alike]
         return tuple(spec.features), _reasons(named, "looks like an identifier: it may not mean anything for new rows")
     left = without_role(spec, columns)
     if spec.relations is not None and spec.relations.form == "square":
         return tuple(column.name for column in left), []
-    texts = spec.preprocessing.text
     left_out = [column for column in left if column.name not in texts]
     reasons = {
         "is free text and was left out; to learn from it, name it in preprocessing.text": [

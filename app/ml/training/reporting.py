@@ -138,7 +138,7 @@ def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[Rest
 
 
 def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:
-    if preparation.listed is not preparation:
+    if preparation.sparse:
         return None
     algorithm, scaling, layout = training_set.algorithm, preparation.scaling, preparation.layout
     if algorithm.unscaled is not None:
@@ -155,7 +155,7 @@ def summary_of(
     algorithm: Algorithm[Any, Any], params: Params, state: Any, preparation: Preparation, classes: Sequence[Class]
 ) -> JSON:
     """Summary by the algorithm; None where it has none, and of texts, whose terms are too many."""
-    if algorithm.summary is None or preparation.listed is not preparation:
+    if algorithm.summary is None or preparation.sparse:
         return None
     return readable(algorithm.summary(params, state), preparation, classes)
 

@@ -1,16 +1,17 @@
 """Terms of documents are those of scikit-learn's CountVectorizer."""
 
 import unicodedata
+from collections import Counter
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
+from app.ml.preparation import text_terms
 from app.ml.preparation.text_request import TextColumn
-from app.ml.preparation.text_terms import terms_of
+from app.ml.preparation.text_terms import blocks, terms_of
 
 DOCUMENTS = [
     "Ein Über-Test, naïve_x 42 a b!  ",
@@ -28,9 +29,9 @@ LETTERS = st.text(st.sampled_from("aAbß éE\u0301_1.,\n\t 日🙂ῲ\u00a0"), m
 
 def ours(documents, how):
     found = terms_of(pa.array(documents, pa.string()), how)
-    counts, names = found.counts.csr.tocoo(), found.names.to_pylist()
+    names = found.names.to_pylist()
     assert len(set(names)) == len(names)
-    return {(int(i), names[j]): float(v) for i, j, v in zip(counts.row, counts.col, counts.data, strict=True)}
+    return Counter((i, names[j]) for i, j in zip(found.documents.tolist(), found.codes.tolist(), strict=True))
 
 
 def theirs(documents, **settings):
@@ -82,4 +83,14 @@ def test_a_slice_has_the_terms_of_its_own_documents():
     sliced = pa.array(["left out", "some words", None, "out again"])[1:3]
     found = terms_of(sliced, TextColumn())
     assert sorted(found.names.to_pylist()) == ["some", "words"]
-    assert np.diff(found.counts.csr.indptr).tolist() == [2, 0]
+    assert found.documents.tolist() == [0, 0]
+
+
+def test_blocks_have_all_documents_in_order(monkeypatch):
+    monkeypatch.setattr(text_terms, "BLOCK", 40)
+    documents = pa.array([None, *DOCUMENTS, "longer than a block " * 9, *DOCUMENTS[::-1], None])[1:]
+    found = [*blocks(documents)]
+    assert pa.concat_arrays(found).equals(documents)
+    assert len(found) > 5
+    assert max(len("".join(block.to_pylist()[1:]).encode()) for block in found[:-1]) <= 40
+    assert [block.to_pylist() for block in blocks(documents[:0])] == [[]]

@@ -8,6 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from app.errors import InvalidData
+from app.ml.preparation import text_terms
 from app.ml.preparation.text_request import TextColumn
 from app.ml.preparation.vocabulary import Vocabulary
 
@@ -75,6 +76,16 @@ def test_one_document_has_the_numbers_that_it_has_among_others():
     together = numbers(vocabulary, NEW)
     for row in range(0, len(NEW), 20):
         np.testing.assert_array_equal(numbers(vocabulary, NEW[row : row + 1])[0], together[row])
+
+
+def test_blocks_of_documents_make_no_difference(monkeypatch):
+    settings = {"ngram_range": [1, 2], "min_df": 2}
+    whole = learned(**settings)
+    expected = numbers(whole, NEW)
+    monkeypatch.setattr(text_terms, "BLOCK", 1000)
+    apart = learned(**settings)
+    assert (apart.encoded, apart.idf.tobytes()) == (whole.encoded, whole.idf.tobytes())
+    np.testing.assert_array_equal(numbers(apart, NEW), expected)
 
 
 def test_unknown_terms_are_left_out():
