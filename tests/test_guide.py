@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -31,7 +32,7 @@ BLOCKS = {
     for name in guide.ORDER
 }
 """Language and text of the blocks of a page. JSON shows what the block before it prints, in parts and rounded."""
-UPLOADS = BLOCKS["quick-start"][0]
+UPLOADS = next(block for block in BLOCKS["quick-start"] if "--data-binary" in block[1])
 ROUNDED = 0.01
 """Relative error of a number that the guide shows."""
 
@@ -108,11 +109,14 @@ def started(address, tmp_path_factory):
     (folder / "app").mkdir()
     (folder / "app" / "samples").symlink_to(ROOT / "app" / "samples")
 
+    commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"VALIANT_URL": address, "PATH": commands, "XDG_CONFIG_HOME": str(folder)}
+
     def run(language, block):
         program = {"sh": ["sh", "-eu", "-c"], "python": [sys.executable, "-c"]}[language]
         done = subprocess.run(
             [*program, block.replace(ADDRESS, address)],
-            cwd=folder, capture_output=True, text=True, check=False, timeout=120,
+            cwd=folder, capture_output=True, text=True, check=False, timeout=120, env=environment,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -12,7 +12,17 @@ from app.ml.catalogue import catalogue
 
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
-        *("quick-start", "datasets", "choosing", "train", "reports", "predict", "decisions-of-a-classifier", "search"),
+        *(
+            "quick-start",
+            "client",
+            "datasets",
+            "choosing",
+            "train",
+            "reports",
+            "predict",
+            "decisions-of-a-classifier",
+            "search",
+        ),
         *("kernels-and-networks", "which-columns-matter", "online", "jobs"),
     ),
     "Run": ("operation", "settings", "performance"),

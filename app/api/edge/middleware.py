@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 from random import getrandbits
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +22,9 @@ GONE = 499
 """The status that is counted, as others do, where the caller did not wait for the response."""
 SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{8,128}")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+OLDEST_CLIENT = "0.1.0"
+"""Oldest release of the Python client that this service works with; an older one warns, and goes on."""
+RELEASE = {"Valiant-Version": f"{version('valiant')}; min_client={OLDEST_CLIENT}"}
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -28,7 +32,7 @@ SECURITY = {
     # Responses run and load nothing. A page for people sends a policy of its own instead.
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
-STAMPS = [(name.lower().encode(), value.encode()) for name, value in SECURITY.items()]
+STAMPS = [(name.lower().encode(), value.encode()) for name, value in (RELEASE | SECURITY).items()]
 POLICY = STAMPS[-1][0]
 
 

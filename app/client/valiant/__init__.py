@@ -1,0 +1,84 @@
+"""Client of Valiant, a service that trains, certifies and serves classical machine-learning models.
+
+    v = valiant.connect()
+    d = v.upload("churn.csv")
+    m = v.train(d, target="churned", n_estimators=300)
+    m.predict(frame, confidence=0.95)
+
+httpx is imported by `connect`, pyarrow by the first table.
+"""
+
+from .configuration import configured
+from .dataset import Dataset
+from .failures import (
+    Conflict,
+    ConnectionLost,
+    InvalidRequest,
+    JobCancelled,
+    JobFailed,
+    JobTimedOut,
+    NotFound,
+    Problem,
+    ServiceFault,
+    Unauthorised,
+    Unavailable,
+    ValiantError,
+    WaitTimedOut,
+)
+from .model_version import Alias, Metric, Model, Prediction, Report, Version
+from .online_session import OnlineSession
+from .release import RELEASE, check_installation
+from .review import Review
+from .service import AsyncClient, Client
+from .submitted_job import Job
+
+__all__ = [
+    "Alias",
+    "AsyncClient",
+    "Client",
+    "Conflict",
+    "ConnectionLost",
+    "Dataset",
+    "InvalidRequest",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobTimedOut",
+    "Metric",
+    "Model",
+    "NotFound",
+    "OnlineSession",
+    "Prediction",
+    "Problem",
+    "Report",
+    "Review",
+    "ServiceFault",
+    "Unauthorised",
+    "Unavailable",
+    "ValiantError",
+    "Version",
+    "WaitTimedOut",
+    "connect",
+    "connect_async",
+]
+__version__ = RELEASE
+TIMEOUT = 60.0
+check_installation()
+
+
+def connect(url: str | None = None, key: str | None = None, *, timeout: float = TIMEOUT) -> Client:
+    """A client for threads. Nothing is sent yet.
+
+    url, key: None is that of VALIANT_URL and VALIANT_KEY, else of the configuration file. timeout: longest time in
+    seconds without a byte of a response; no request is tried again after it.
+    """
+    from .drivers import Sync  # noqa: PLC0415  httpx is slow to import
+
+    return Client(Sync(configured(url, key), timeout))
+
+
+def connect_async(url: str | None = None, key: str | None = None, *, timeout: float = TIMEOUT) -> AsyncClient:
+    """A client for asyncio, otherwise as `connect`."""
+    from .drivers import Async  # noqa: PLC0415  as above
+
+    return AsyncClient(Async(configured(url, key), timeout))

@@ -1,0 +1,306 @@
+"""Models, their versions, aliases and reports, and predictions with them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from . import frames
+from .dataset import save
+from .operation import M, attribute, operation
+from .record import Record, items
+from .steps import Steps
+
+PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json"}
+
+
+class Metric(NamedTuple):
+    """A metric with its confidence interval; `lower` and `upper` are None where it has none."""
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    n: int
+    display: str
+    """Rounded to the error bar, for people."""
+
+
+class Report(Record[M]):
+    """Everything that was learned at fit time; `fields` holds it whole."""
+
+    task: str
+    evidence: str
+    rows_train: int
+    rows_test: int
+    seed: int
+    test: list[dict[str, Any]]
+    train: list[dict[str, Any]]
+    cross_validation: list[dict[str, Any]] | None
+    curves: list[dict[str, Any]]
+    summary: Any
+    converged: bool
+    iterations: int
+    columns: list[str]
+    warnings: list[str]
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Metrics on unseen rows by name, of one class as `name[class]`; without any, of cross-validation."""
+        rows = self.test or self.cross_validation or self.train
+        return {metric_name(row): Metric._make(map(row.get, Metric._fields)) for row in rows}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {metric.display}" for name, metric in self.metrics.items())
+        return f"<Report of a {self.task}: {shown}>"
+
+
+def metric_name(metric: Mapping[str, Any]) -> str:
+    part = metric.get("label", metric.get("average"))
+    name: str = metric["name"]
+    return name if part is None else f"{name}[{part}]"
+
+
+class Prediction(Record[M]):
+    """Predictions of rows that came as JSON."""
+
+    model: str
+    version: int
+    digest: str
+    task: str
+    predictions: list[Any]
+    classes: list[Any] | None
+    probabilities: list[Any] | None
+    intervals: list[Any] | None
+    outputs: dict[str, list[Any]] | None
+    decisions: list[Any] | None
+    flags: list[dict[str, Any]]
+    errors: list[dict[str, Any]] | None
+
+    def __repr__(self) -> str:
+        return f"<Prediction of {len(self.predictions)} rows by {self.model} {self.version}>"
+
+
+class _Predicting(Record[M]):
+    """Predictions and queries with a model, or with one version of it."""
+
+    @property
+    def _model(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def _chosen(self) -> Mapping[str, Any]:
+        """The version, in the query of an address."""
+        return {}
+
+    @operation
+    def predict(self, /, rows: Any, **options: Any) -> Steps[Any]:
+        """Predict rows: a table of pandas, polars or pyarrow, an array of numpy, or a list of objects.
+
+        A table gives the same kind of table back, of pandas with the same index: `prediction`, probabilities and
+        `flags`. An array gives an array of predictions, a list a `Prediction`. Large tables go in several requests to
+        one version. options: parameters of the request, such as `confidence`, `include`, `on_error`, `alias`.
+        """
+        query = {**self._chosen, **{name: _listed(value) for name, value in options.items()}}
+        if frames.is_frame(rows):
+            return (yield from self._predict_table(rows, query))
+        body: dict[str, Any] = {"body": frames.rows_of(rows)}
+        if frames.is_array(rows):
+            body = {"content": frames.npy(rows), "headers": {"Content-Type": frames.NPY}}
+        found = yield from self._json(*self._query("predict"), query=query, **body)
+        return frames.array(found["predictions"]) if frames.is_array(rows) else Prediction(self.driver, found)
+
+    def _predict_table(self, frame: Any, query: dict[str, Any]) -> Steps[Any]:
+        found = []
+        for batch in frames.batches(frames.table_of(frame)):
+            reply = yield from self._send(
+                *self._query("predict"),
+                query=query,
+                content=b"".join(frames.packed(batch)),
+                headers={"Content-Type": frames.ARROW, "Accept": frames.ARROW},
+            )
+            found.append(frames.unpacked(reply.body))
+            query = {name: value for name, value in query.items() if name != "alias"}
+            query["version"] = reply.headers["x-model-version"]
+        return frames.like(frame, frames.joined(found))
+
+    @operation
+    def query(
+        self, name: str, /, rows: Any = None, *, confidence: float | None = None, **body: Any
+    ) -> Steps[dict[str, Any]]:
+        """A query at once, by its name: `explain`, `intervals`, `sweep`, `linearise`, `neighbours`, `tree`, …
+
+        rows: of those that take rows, a table or a list of objects; confidence: of `intervals`; body: the fields of its
+        request.
+        """
+        whole = body if rows is None else {**frames.rows_of(rows), **body}
+        chosen = {**self._chosen, "confidence": confidence}
+        found: dict[str, Any] = yield from self._json(*self._query(name), query=chosen, body=whole)
+        return found
+
+    def _query(self, name: str) -> tuple[str, str, str, str]:
+        return "POST", "models", self._model, name
+
+
+class Version(_Predicting[M]):
+    """One immutable version of a model."""
+
+    model: str
+    version: int
+    created_at: str
+    algorithm: str
+    task: str
+    parameters: dict[str, Any]
+    target: str | None
+    classes: list[Any] | None
+    inputs: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    metrics: list[dict[str, Any]]
+    dataset: str | None
+    dataset_digest: str
+    job: str | None
+    session: str | None
+    receipt: dict[str, Any]
+    digest: str
+    size_bytes: int
+    warnings: list[str]
+
+    def as_reference(self) -> dict[str, Any]:
+        return {"model": self.model, "version": self.version}
+
+    def __repr__(self) -> str:
+        return f"<Version {self.version} of {self.model}: {self.task} by {self.algorithm}>"
+
+    @property
+    def _model(self) -> str:
+        return self.model
+
+    @property
+    def _chosen(self) -> Mapping[str, Any]:
+        return {"version": self.version}
+
+    @property
+    def _path(self) -> tuple[object, ...]:
+        return "models", self.model, "versions", self.version
+
+    @attribute
+    def report(self) -> Steps[Report[M]]:
+        """The report, read once."""
+        if "_report" not in self.__dict__:
+            self._report: Report[M] = Report(self.driver, (yield from self._json("GET", *self._path, "report")))
+        return self._report
+
+    @operation
+    def delete(self) -> Steps[None]:
+        """Refused while an alias points at it."""
+        yield from self._send("DELETE", *self._path)
+
+    @operation
+    def download(self, path: str | Path) -> Steps[Path]:
+        """Write the stored bytes, in the safetensors format, to a file."""
+        target = Path(path)
+        yield from save(self, target, *self._path, "artifact", accept="application/octet-stream")
+        return target
+
+    @operation
+    def plots(self) -> Steps[list[dict[str, Any]]]:
+        """The plots of the version: `name`, `title` and `description`."""
+        found: list[dict[str, Any]] = (yield from self._json("GET", *self._path, "plots"))["items"]
+        return found
+
+    @operation
+    def plot(self, name: str, /, path: str | Path | None = None, theme: str = "light") -> Steps[Any]:
+        """One plot: its Vega-Lite specification, or written to a file as SVG, PNG or JSON by the end of its name."""
+        if path is None:
+            return (yield from self._json("GET", *self._path, "plots", name, query={"theme": theme}))
+        target = Path(path)
+        accept = {"Accept": PICTURES[target.suffix]}
+        reply = yield from self._send("GET", *self._path, "plots", name, query={"theme": theme}, headers=accept)
+        target.write_bytes(reply.body)
+        return target
+
+    @operation
+    def cluster_names(self) -> Steps[dict[str, Any]]:
+        """Names that a person has given to the clusters, with their `revision`."""
+        found: dict[str, Any] = yield from self._json("GET", *self._path, "names")
+        return found
+
+    @operation
+    def name_clusters(
+        self, names: Sequence[Mapping[str, Any]], if_revision: int | None = None
+    ) -> Steps[dict[str, Any]]:
+        """Give names to the clusters: these, and no others."""
+        found: dict[str, Any] = yield from self._json(
+            "PUT", *self._path, "names", body={"names": names}, headers=_condition(if_revision)
+        )
+        return found
+
+    @operation
+    def cluster_name_changes(self, limit: int | None = None) -> Steps[list[dict[str, Any]]]:
+        """Every change of the names, newest first."""
+        return (yield from items(self.driver, *self._path, "names", "history", limit=limit))
+
+
+class Model(_Predicting[M]):
+    """A model: a name with versions and aliases. It predicts with the alias `champion`, else with the newest."""
+
+    name: str
+    created_at: str
+    latest_version: int | None
+    versions: list[int]
+    aliases: list[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        aliases = "".join(f", {alias['alias']} → {alias['version']}" for alias in self.aliases)
+        return f"<Model {self.name}: {len(self.versions)} versions{aliases}>"
+
+    @property
+    def _model(self) -> str:
+        return self.name
+
+    @operation
+    def version(self, number: int | None = None) -> Steps[Version[M]]:
+        """A version by its number; None: the newest."""
+        chosen = self.latest_version if number is None else number
+        return Version(self.driver, (yield from self._json("GET", "models", self.name, "versions", chosen)))
+
+    def alias(self, name: str) -> "Alias[M]":
+        """An alias of the model, which need not exist yet."""
+        return Alias(self.driver, {"model": self.name, "alias": name})
+
+    @operation
+    def delete(self) -> Steps[None]:
+        """Delete all versions and aliases."""
+        yield from self._send("DELETE", "models", self.name)
+
+
+class Alias(Record[M]):
+    """A name that points at a version of a model."""
+
+    model: str
+    alias: str
+
+    def __repr__(self) -> str:
+        return f"<Alias {self.alias} of {self.model}>"
+
+    @operation
+    def move(self, version: Version[Any] | int, if_revision: int | None = None) -> Steps[dict[str, Any]]:
+        """Point at a version; with `if_revision` only if nobody has moved the alias since. Raises Conflict."""
+        number = version.version if isinstance(version, Version) else version
+        moved: dict[str, Any] = yield from self._json(
+            "PUT", "models", self.model, "aliases", self.alias,
+            body={"version": number}, headers=_condition(if_revision),
+        )  # fmt: skip
+        return moved
+
+    @operation
+    def history(self, limit: int | None = None) -> Steps[list[dict[str, Any]]]:
+        """Every move, newest first."""
+        return (yield from items(self.driver, "models", self.model, "aliases", self.alias, "history", limit=limit))
+
+
+def _condition(revision: int | None) -> dict[str, str]:
+    return {} if revision is None else {"If-Match": f'"{revision}"'}
+
+
+def _listed(value: Any) -> Any:
+    """Several names are one text with commas."""
+    return (",".join(value) or None) if isinstance(value, (list, tuple)) else value
