@@ -144,7 +144,7 @@ class ModelRows(NamedTuple):
     base: Vector
     """(p,) the raw row with all inputs that are fixed."""
     places: tuple[tuple[int, int, NDArray[np.float64] | None], ...]
-    """Of each input that varies: its place in the point and in the raw row, and the raw values of its codes."""
+    """Each input that varies: its place in the point and in the raw row, and the raw values of its codes."""
 
     @classmethod
     def of(cls, model: Model, design: Design) -> Self:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from app.errors import Fault, InvalidRequest, place
+from app.errors import Fault, InvalidRequest
+from app.errors import place as pointer_to
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.decisions.design import Design, range_of, values_of
@@ -27,6 +28,17 @@ def design_faults(request: DesignRequest, inputs: Sequence[InputColumn]) -> list
         except InvalidRequest as error:
             found.append(Fault("/constraints", error.detail, "infeasible"))
     return found
+
+
+def model_faults(inputs: Sequence[Sequence[InputColumn]]) -> Iterator[Fault]:
+    """Inputs of one name and different kinds. inputs: those of the model of each goal."""
+    first: dict[str, tuple[int, str]] = {}
+    for place, columns in enumerate(inputs):
+        for column in columns:
+            before, kind = first.setdefault(column.name, (place, column.kind))
+            if column.kind != kind:
+                detail = f"Its input {column.name!r} is {column.kind}; that of goal {before} is {kind}."
+                yield Fault(f"/goals/{place}/model", detail, "wrong_kind")
 
 
 def _variable_faults(request: DesignRequest, known: Mapping[str, InputColumn]) -> Iterator[Fault]:
@@ -82,7 +94,7 @@ def _range_faults(variable: DesignVariable, column: InputColumn, at: str) -> Ite
 
 def _default_faults(column: InputColumn) -> Iterator[Fault]:
     """An input that the request does not name."""
-    at = place("fixed", column.name)
+    at = pointer_to("fixed", column.name)
     if column.kind == ColumnKind.DATETIME:
         yield Fault(at, "A datetime varies over given values only: fix it, or give values.", "missing")
     elif column.kind == ColumnKind.NUMERIC:
@@ -97,7 +109,7 @@ def _default_faults(column: InputColumn) -> Iterator[Fault]:
 
 def _fixed_faults(request: DesignRequest, known: Mapping[str, InputColumn]) -> Iterator[Fault]:
     for name, value in request.fixed.items():
-        column, at = known.get(name), place("fixed", name)
+        column, at = known.get(name), pointer_to("fixed", name)
         if column is None:
             yield _unknown(at, name, known)
         elif found := flaw(column, value):
@@ -110,7 +122,7 @@ def _constraint_faults(
     given = {one.column: one for one in request.variables}
     equality = constraint.at_least == constraint.at_most
     for name, coefficient in constraint.coefficients.items():
-        column, pointer = known.get(name), at + place("coefficients", name)
+        column, pointer = known.get(name), at + pointer_to("coefficients", name)
         if column is None:
             yield _unknown(pointer, name, known)
         elif column.kind != ColumnKind.NUMERIC:
