@@ -7,49 +7,12 @@ place, as a JSON pointer; no fault ever repeats a value the caller sent.
 
 import errno
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+from app.faults import Fault, summary
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of the system when a file cannot grow: what `StorageFull` reports."""
-
-
-class Fault(NamedTuple):
-    """One problem of an input.
-
-    `pointer` is a JSON pointer into the request ("/algorithm/l2"), or a place in
-    an uploaded file ("/line/3/column/age").
-    """
-
-    pointer: str
-    detail: str
-    code: str = "invalid"
-
-
-def place(*steps: object) -> str:
-    """A JSON pointer (RFC 6901), as /line/3/column/age of "line", 3, "column", "age"."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
-
-
-def steps(pointer: str) -> list[str]:
-    """The steps of a JSON pointer: the reverse of `place`.
-
-    >>> steps(place("line", 3, "a/b~"))
-    ['line', '3', 'a/b~']
-    """
-    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
-
-
-def summary(faults: Sequence[Fault], what: str = "problems") -> str:
-    """The first fault with its place, and how many there are.
-
-    >>> summary([Fault("/seed", "Must be an integer."), Fault("/target", "Is required.")])
-    '2 problems; the first: seed: Must be an integer.'
-    """
-    if not faults:
-        return ""
-    where = ".".join(steps(faults[0].pointer))
-    first = f"{where}: {faults[0].detail}" if where else faults[0].detail
-    return first if len(faults) == 1 else f"{len(faults)} {what}; the first: {first}"
 
 
 class ValiantError(Exception):
@@ -175,6 +138,20 @@ class RenderingFailed(ValiantError):
     remedy = "Take the specification as application/json, and draw it with any Vega-Lite viewer."
 
 
+class ReviewNotFound(ValiantError):
+    code, status, title = "review_not_found", 404, "No such review"
+
+
+class ReviewsChanged(ValiantError):
+    code, status, title = "reviews_changed", 409, "A row was labelled while the export ran"
+    remedy = "Send the export again."
+
+
+class ReviewsFull(ValiantError):
+    code, status, title = "reviews_full", 429, "Too many rows wait for a label"
+    remedy = "Label or delete reviews, raise VALIANT_MAX_WAITING_REVIEWS, or predict without review."
+
+
 class AliasNotFound(ValiantError):
     code, status, title = "alias_not_found", 404, "This model has no such alias"
 
@@ -212,6 +189,20 @@ class GoldenMismatch(ValiantError):
 
     code, status, title = "golden_mismatch", 409, "The model does not reproduce its golden rows"
     remedy = "Train the model again with the present version of the service."
+
+
+class NotReproducible(ValiantError):
+    """Something that decided the bytes of a version is gone."""
+
+    code, status, title = "not_reproducible", 409, "What the version was made from is gone"
+    remedy = "Upload the file of the training again: a dataset with the digest in the receipt takes its place."
+
+
+class NotReproduced(ValiantError):
+    """The same receipt gave other bytes."""
+
+    code, status, title = "not_reproduced", 409, "The model made again from the receipt has other bytes"
+    remedy = "Run it with the releases of the libraries in the receipt, on a processor of the same class."
 
 
 class CorruptModel(ValiantError):

@@ -53,7 +53,7 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
     for router in routes.routers():
-        app.include_router(router)
+        app.router.routes.extend(router.routes)
     literal: dict[str, set[str]] = {}
     direct: list[DirectRoute] = []
     for route in iter_route_contexts(app.routes):

@@ -85,6 +85,9 @@ class Settings(BaseSettings):
     batch_wait_seconds: float = Field(
         0, ge=0, description="Longest time in seconds that a request waits for others to be predicted together with."
     )
+    max_waiting_reviews: PositiveInt = Field(
+        100_000, description="Largest number of rejected rows that wait for a label; further ones are refused with 429."
+    )
     max_queued_jobs: PositiveInt = Field(
         10_000, description="Largest number of jobs that wait; further ones are refused with 429."
     )

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from pydantic import BaseModel, RootModel
 from pydantic_core.core_schema import ErrorType
 
-from app.errors import Fault, place
-from app.errors import steps as steps_of
+from app.faults import Fault, place
+from app.faults import steps as steps_of
 from app.suggestions import LISTED, closest, one_of
 
 LONGEST_POINTER = 300

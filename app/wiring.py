@@ -20,6 +20,9 @@ from app.services.predictions import Predictions
 from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
+from app.services.reproduction import Reproduction
+from app.services.reviews import Reviews
+from app.services.sessions import Sessions
 from app.services.submission import Submission
 from app.settings import Settings
 from app.store.engine import make_engine
@@ -40,11 +43,14 @@ class Services:
     jobs: Jobs
     attempts: Attempts
     recovery: Recovery
+    reproduction: Reproduction
+    reviews: Reviews
     models: Models
     aliases: Aliases
     cluster_names: ClusterNaming
     predictions: Predictions
     plots: Plots
+    sessions: Sessions
     admission: Admission
     census: Census
     dependencies: Dependencies
@@ -76,21 +82,25 @@ def build(settings: Settings, *, role: str) -> Services:
     if role == "api":
         registry.register(Served(predictions))
         registry.register(Counted(census))
+    datasets = Datasets(work, settings)
     return Services(
         settings=settings,
         work=work,
         cache=cache,
         celery=celery,
-        datasets=Datasets(work, settings),
+        datasets=datasets,
         submission=Submission(work, announce, settings),
         jobs=Jobs(work),
         attempts=attempts,
         recovery=Recovery(work, announce, settings, attempts.counts),
+        reproduction=Reproduction(work),
+        reviews=Reviews(work, datasets, settings),
         models=Models(work, predictions.pointers),
         aliases=Aliases(work, predictions.pointers),
         cluster_names=ClusterNaming(work, predictions.pointers),
         predictions=predictions,
         plots=Plots(work, settings),
+        sessions=Sessions(work),
         admission=Admission(settings),
         census=census,
         dependencies=Dependencies(work, cache, celery, predictions.pointers),

@@ -9,8 +9,8 @@ import os
 from alembic import context
 from sqlalchemy import Connection, NullPool, create_engine, text
 
+from app.store.annotation_tables import ReviewRow
 from app.store.engine import driver_url
-from app.store.tables import Base
 from migrations.schema_revision import LOCK
 
 CONNECT = {"application_name": "valiant-migrate", "connect_timeout": 10}
@@ -35,7 +35,7 @@ def run() -> None:
 def _migrate(connection: Connection) -> None:
     connection.execute(text("set lock_timeout = '10s'"))  # a queue behind a table lock would stop the service
     connection.commit()
-    context.configure(connection=connection, target_metadata=Base.metadata, compare_server_default=True)
+    context.configure(connection=connection, target_metadata=ReviewRow.metadata, compare_server_default=True)
     with context.begin_transaction():
         context.run_migrations()
 

@@ -20,8 +20,8 @@ STORED = ROOT / "app" / "api" / "edge" / "examples.json"
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "delete"}
 BODILESS = {
-    "delete_dataset", "delete_model", "delete_model_version", "download_dataset_file", "download_model_artifact",
-    "read_metrics",
+    "delete_dataset", "delete_model", "delete_model_version", "delete_review", "delete_session",
+    "download_dataset_file", "download_model_artifact", "read_metrics",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
 STREAMED = {"stream_job_events"}
@@ -48,6 +48,8 @@ PREDICT = {"model": "species", "dataset": "iris", "keep": ["petal_length_cm"]}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
 COMPARE = {"dataset": "iris", "versions": [{"model": "species"}, {"model": "neighbours"}]}
+RANK = {"dataset": "iris", "target": "species"}
+SELECT = {"dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}, "max_columns": 4}
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
 DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
@@ -59,6 +61,14 @@ CLOUD = MAP | {"model": "cloud", "algorithm": {"name": "gaussian"}}
 TREE = TRAIN | {"model": "tree", "algorithm": {"name": "decision_tree", "max_depth": 2}}
 PROGRESSION = {"model": "progression", "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}}
 TENSOR = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP64", "data": list(FLOWER.values())}]}
+CALCULATIONS = [
+    ("calculate_sample_size", "pac", {"class_size": 1000, "epsilon": 0.1, "delta": 0.05}),
+    ("calculate_vc_bound", "vc_bound", {"rows": 10_000, "vc_dimension": 10, "empirical_risk": 0.12}),
+    ("calculate_margin_bound", "margin_bound", {"radius": 2, "norm": 1.5, "columns": 100, "rows": 10_000}),
+    ("calculate_majority_error", "majority_error", {"members": 21, "error": 0.3, "correlation": 0.1}),
+    ("calculate_boosting_rounds", "boosting_rounds", {"rows": 30, "edge": 0.1667}),
+    ("demonstrate_no_free_lunch", "no_free_lunch", {"points": 4, "rows": 2}),
+]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 DIGEST = re.compile(r"(sha256:)?[0-9a-f]{64}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|\+00:00)")
@@ -134,6 +144,8 @@ def everything(walk):
     jobs(walk)
     models(walk)
     predictions(walk)
+    theory(walk)
+    sessions(walk)
     protocol(walk)
     for operation, path in (("check_liveness", "/livez"), ("check_readiness", "/readyz"), ("read_metrics", "/metrics")):
         walk(operation, "GET", path)
@@ -176,6 +188,8 @@ def jobs(walk):
     walk.job(("update_model", "update"), "update", UPDATE, "one-more-batch")
     walk.job(("predict_dataset", "dataset_prediction"), "predict", PREDICT, "score")
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
+    walk.job(("rank_columns", "ranking"), "rank", RANK, "columns")
+    walk.job(("select_columns", "selection"), "select", SELECT, "fewer-columns")
     walk("get_job", "GET", "/v1/jobs/again")
     walk("list_jobs", "GET", "/v1/jobs?limit=1&name=candidates")
     walk("cancel_job", "POST", "/v1/jobs/candidates/cancel", expected=202)
@@ -187,6 +201,7 @@ def models(walk):
     walk("move_model_alias", "PUT", "/v1/models/species/aliases/champion", {"version": 1}, expected=201)
     walk("list_model_alias_moves", "GET", "/v1/models/species/aliases/champion/history")
     walk("get_model_version", "GET", "/v1/models/species/versions/1")
+    walk("reproduce_model_version", "POST", "/v1/models/species/versions/1/reproduce?name=same-bytes", expected=202)
     walk("get_model_report", "GET", "/v1/models/species/versions/1/report")
     walk("list_model_plots", "GET", "/v1/models/species/versions/1/plots")
     names = {"names": [{"cluster": 0, "name": "Short petals"}, {"cluster": 1, "name": "Long petals"}]}
@@ -198,6 +213,13 @@ def models(walk):
 
 def predictions(walk):
     rows = {"rows": [FLOWER]}
+    walk("predict_rows", "POST", "/v1/models/species/predict", rows)
+    options = {"params": {"review": "true", "min_probability": 0.9999}}
+    walk("predict_rows", "POST", "/v1/models/species/predict", rows, **options)
+    filed = walk("list_reviews", "GET", "/v1/reviews?model=species&state=waiting").json()["items"][0]["id"]
+    walk("label_review", "POST", f"/v1/reviews/{filed}/label", {"label": "setosa"})
+    walk("export_reviews", "POST", "/v1/reviews/export", {"model": "species", "name": "labelled"}, expected=201)
+    walk("delete_review", "DELETE", f"/v1/reviews/{filed}", expected=204)
     walk("predict_rows", "POST", "/v1/models/species/predict", rows)
     walk("explain_rows", "POST", "/v1/models/neighbours/explain", rows)
     walk("estimate_intervals", "POST", "/v1/models/progression/intervals?confidence=0.9", {"rows": [PATIENT]})
@@ -220,6 +242,26 @@ def predictions(walk):
     points = {"rows": [[0, 0], [2, 0], [0, 20], [2, 20]], "metric": "mahalanobis", "to_mean": True}
     walk("measure_distances", "POST", "/v1/distances", points)
     walk("measure_prepared_distances", "POST", "/v1/models/map/prepared_distances", rows | {"others": [FLOWER]})
+
+
+def theory(walk):
+    walk("list_calculators", "GET", "/v1/theory?limit=1")
+    for operation, name, body in CALCULATIONS:
+        walk(operation, "POST", f"/v1/theory/{name}", body)
+
+
+def sessions(walk):
+    spec = {
+        "name": "clicks", "learner": {"name": "perceptron"}, "target": "clicked",
+        "inputs": [{"name": "age"}, {"name": "member", "kind": "boolean"}],
+    }  # fmt: skip
+    path = walk("create_session", "POST", "/v1/sessions", spec, expected=201).headers["location"]
+    rows = [{"age": 0.3, "member": True, "clicked": True}, {"age": 1.2, "member": False}]
+    walk("play_rounds", "POST", f"{path}/rounds", {"revision": 0, "rows": rows})
+    walk("list_sessions", "GET", "/v1/sessions")
+    walk("get_session", "GET", path)
+    walk("publish_session", "POST", f"{path}/publish", {"model": "clicks", "hypothesis": "average"}, expected=201)
+    walk("delete_session", "DELETE", path, expected=204)
 
 
 def protocol(walk):

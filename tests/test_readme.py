@@ -79,6 +79,16 @@ def queries():
         yield f"| `POST {path}` | {_cell(what)} | {offered} |"
 
 
+def calculators():
+    from app.ml.operations import calculator_entries
+
+    yield "| calculator | result |"
+    yield "|---|---|"
+    for name, entry in calculator_entries().items():
+        what = entry.description.split("\n\n")[0].replace("\n", " ")
+        yield f"| `POST /v1/theory/{name}` | {_cell(what)} |"
+
+
 def plots():
     from app.ml.operations import plot_entries
 
@@ -114,8 +124,9 @@ def _cell(text):
         (errors, "jobs.md"),
         (queries, "predict.md"),
         (plots, "reports.md"),
+        (calculators, "guarantees.md"),
     ],
-    ids=["algorithms", "settings", "errors", "queries", "plots"],
+    ids=["algorithms", "settings", "errors", "queries", "plots", "calculators"],
 )
 def test_generated_table_is_current(table, page):
     name, page = table.__name__, GUIDE / page

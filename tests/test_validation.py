@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core._pydantic_core import list_all_errors
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.jobs.train import TrainRequest
 from app.ml.queries.metrics import MetricsRequest
 from app.suggestions import LONGEST, closest, did_you_mean, quoted

@@ -19,7 +19,7 @@ from typing import IO
 
 from app.errors import OutOfMemory, ValiantError
 from app.ml.job import Outcome
-from app.ml.operations import kinds
+from app.ml.operations import kind_records
 from app.process_memory import limit
 from app.schemas.problems import Problem
 from workers import trainer_frames as frames
@@ -67,8 +67,9 @@ def _protect(parent: int, *pipes: int) -> None:
 
 
 def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes], group: Group) -> Outcome:
-    kind = kinds()[order.kind].kind
-    inputs = read_inputs(order, inlet)._replace(each=group)
+    known = kind_records()
+    kind = known[order.kind]
+    inputs = read_inputs(order, inlet)._replace(each=group, kinds=known)
     return kind.run(kind.request.model_validate(order.request), inputs, _Progress(outlet))
 
 

@@ -13,10 +13,10 @@ from app.ml.catalogue import catalogue
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "datasets", "choosing", "train", "reports", "predict", "decisions-of-a-classifier", "search"),
-        "jobs",
+        *("kernels-and-networks", "which-columns-matter", "online", "jobs"),
     ),
     "Run": ("operation", "settings", "performance"),
-    "Understand": ("invariants", "design-decisions", "extending", "glossary"),
+    "Understand": ("guarantees", "invariants", "design-decisions", "extending", "glossary"),
 }
 """Names of the pages under their headings, in the order in which they are read."""
 ORDER = tuple(name for names in CONTENTS.values() for name in names)

@@ -32,6 +32,8 @@ class WrittenPrediction(NamedTuple):
     """Columns that were sent and not used."""
     rows: int
     """That were sent."""
+    filed: int | None = None
+    """Rejected rows that wait for a review; None: the request wants none."""
 
 
 class Extras(NamedTuple):

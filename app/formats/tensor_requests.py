@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest
+from app.errors import BodyTooLarge, InvalidData, InvalidRequest
+from app.faults import Fault
 from app.formats.bytes import Sent
 from app.formats.json_tables import STANDS, cut
 from app.formats.strict_json import parse

@@ -11,7 +11,8 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.errors import Fault, InvalidData, place
+from app.errors import InvalidData
+from app.faults import Fault, place
 from app.ingest.arrow_types import own_type
 from app.ingest.reader_result import Reading, check_names, refuse
 from app.ingest.upload_options import ReadOptions

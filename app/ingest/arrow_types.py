@@ -13,7 +13,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import Fault, InvalidData, place
+from app.errors import InvalidData
+from app.faults import Fault, place
 from app.ingest.reader_result import Reading, refuse
 from app.ingest.uploaded_file import Limits
 from app.ml.contract.dates_and_times import TIME

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from itertools import count, islice, pairwise
 from typing import NamedTuple
 
-from app.errors import Fault, place
+from app.faults import Fault, place
 from app.ingest.reader_result import check_names, refuse
 from app.ingest.upload_options import HeaderRow, ReadOptions
 from app.ingest.uploaded_file import BOM, HEAD, NOT_UTF8, Limits

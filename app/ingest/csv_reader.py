@@ -12,7 +12,8 @@ from typing import BinaryIO, Protocol
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ingest.cell_patterns import Shapes
 from app.ingest.column_reader import ColumnReader
 from app.ingest.csv_diagnosis import diagnose

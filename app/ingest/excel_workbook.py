@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError
 
-from app.errors import BodyTooLarge, Fault, InvalidData, ValiantError, place
+from app.errors import BodyTooLarge, InvalidData, ValiantError
+from app.faults import Fault, place
 from app.ingest import csv_reader as delimited
 from app.ingest.file_format_detection import members
 from app.ingest.reader_result import Reading

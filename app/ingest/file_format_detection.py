@@ -3,7 +3,8 @@
 import zipfile
 from collections.abc import Iterator
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ingest.json_document import is_document
 from app.ingest.text_encoding import encoding_of
 from app.ingest.upload_options import ReadOptions

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from app.errors import Fault, place
+from app.faults import Fault, place
 from app.ingest.reader_result import refuse
 
 READ = 1 << 18

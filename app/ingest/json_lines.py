@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
-from app.errors import Fault, InvalidData, place
+from app.errors import InvalidData
+from app.faults import Fault, place
 from app.ingest.json_document import is_document, texts
 from app.ingest.reader_result import FAULTS_LISTED, Reading, check_names, refuse
 from app.ingest.type_inference import Form, narrow, read_as

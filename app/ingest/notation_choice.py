@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from app.errors import Fault, place
+from app.faults import Fault, place
 from app.ingest.cell_patterns import Sample, Shapes, padded
 from app.ingest.column_reader import ColumnReader
 from app.ingest.notation_candidates import Evidence, Way, dates, is_code, markers, numbers, ways

@@ -15,7 +15,8 @@ import time
 import structlog
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, Fault, InvalidData, StorageFull
+from app.errors import BodyTooLarge, InvalidData, StorageFull
+from app.faults import Fault
 from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
 from app.socket_child import SocketChild, start
 

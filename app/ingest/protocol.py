@@ -6,7 +6,8 @@ response, one JSON message in each direction. When the child has ended, the pars
 
 from struct import Struct
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits
 from app.ml.tables.data_sheet import Column

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidData, place
+from app.errors import InvalidData
+from app.faults import Fault, place
 from app.ml.contract.given_kinds import KINDS, GivenKind
 from app.suggestions import no_such
 from app.wire import Wire

@@ -8,6 +8,7 @@ and its frames, the result on the wire) follows from that record.
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -28,16 +29,16 @@ from app.ml.tables.data_sheet import Column, Remark
 from app.references import DatasetReference, JobName
 from app.wire import Body, Wire
 
+NAME = (
+    "A name for the job, by which `/v1/jobs/{job}` finds it as by its id: 1 to 100 characters of a-z, 0-9, _ and -, "
+    "but not the name of a kind of job. Of several jobs with one name it means the newest. Null: the job has no name."
+)
+
 
 class Request(Body):
     """Fields of every job request. A kind's own request is one of these."""
 
-    name: JobName | None = Field(
-        None,
-        description="A name for the job, by which `/v1/jobs/{job}` finds it as by its id: 1 to 100 characters of "
-        "a-z, 0-9, _ and -, but not the name of a kind of job. Of several jobs with one name it means the newest. "
-        "Null: the job has no name.",
-    )
+    name: JobName | None = Field(None, description=NAME)
     time_limit_seconds: float = Field(3600, gt=0, description="The job ends as timed_out when it runs longer.")
 
 
@@ -98,6 +99,15 @@ class JobContext(NamedTuple):
     """Limits of the process of a job."""
     at_hand: Callable[[int], pa.Table | None] = lambda _: None
     """All rows of the dataset at this place, if it is small enough to be read before a job exists."""
+    kinds: "Mapping[str, Kind[Any]]" = MappingProxyType({})
+    """All kinds of job by name."""
+
+    def small(self) -> "list[Source] | None":
+        """All rows of all datasets, in the order of `Needs`, if each is small enough to be read before a job exists."""
+        tables = [self.at_hand(place) for place in range(len(self.datasets))]
+        pairs = zip(self.datasets, tables, strict=True)
+        found = [Source(sheet, iter([table])) for sheet, table in pairs if table is not None]
+        return found if len(found) == len(tables) else None
 
 
 class Checked(NamedTuple):
@@ -162,6 +172,8 @@ class Inputs(NamedTuple):
     """Batches of the result that earlier attempts have written; to be read before the datasets."""
     each: Each = in_turn
     """Runs tasks, at once where the worker has processes to spare; the results are the same."""
+    kinds: "Mapping[str, Kind[Any]]" = MappingProxyType({})
+    """All kinds of job by name."""
 
 
 class Trained(NamedTuple):
@@ -256,3 +268,5 @@ class Kind(Generic[R]):
     estimate: type[Estimate] = Estimate
     dry_run: str | None = None
     """Name in SDKs of the route that returns the estimate; without it there is none."""
+    from_version: bool = False
+    """The service makes its requests, from a stored version: the kind has no route of its own."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.catalogue import Entry, find
 from app.ml.contract.algorithm import (
     Accepts,

@@ -1,4 +1,4 @@
-"""Finds every kind of job, query and plot: adding a file to `jobs/`, `queries/` or `plots/` is all it takes."""
+"""Finds every kind of job, query, plot and calculator: adding a file to its folder is all it takes."""
 
 import importlib
 import inspect
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.ml import jobs, plots, queries
+from app.ml import jobs, plots, queries, theory
 from app.ml.job import Kind, Request, Result
 from app.ml.models.model import Model
 from app.ml.plot import Plot
@@ -60,9 +60,21 @@ def kinds() -> Mapping[str, Entry]:
 
 
 @cache
+def kind_records() -> Mapping[str, Kind[Any]]:
+    """The records of all kinds of job by name."""
+    return MappingProxyType({name: entry.kind for name, entry in kinds().items()})
+
+
+@cache
 def query_entries() -> Mapping[str, QueryEntry]:
     """All queries by name, in alphabetical order."""
     return MappingProxyType({name: QueryEntry(name, file.QUERY, text) for name, file, text in _files(queries)})
+
+
+@cache
+def calculator_entries() -> Mapping[str, QueryEntry]:
+    """All calculators of learning theory by name, in alphabetical order."""
+    return MappingProxyType({name: QueryEntry(name, file.QUERY, text) for name, file, text in _files(theory)})
 
 
 @cache

@@ -64,9 +64,16 @@ class ModelVersion(Wire):
     metrics: list[Metric] = Field(
         description="Metrics on the test rows; on the training rows where no rows were held out."
     )
-    dataset: UUID = Field(description="Id of the dataset of its training; null: it was deleted.")
-    dataset_digest: str = Field(description="SHA-256 of the dataset of its training.")
-    job: UUID = Field(description="Id of the job that made the version.")
+    dataset: UUID | None = Field(
+        None, description="Id of the dataset of its training, which may have been deleted; null: it has none."
+    )
+    dataset_digest: str = Field(
+        description="SHA-256 of the dataset of its training; of a session, that of its state when it was published."
+    )
+    job: UUID | None = Field(None, description="Id of the job that made the version; null: a session did.")
+    session: UUID | None = Field(
+        None, description="Id of the online session that it was published from; null: a job made it."
+    )
     receipt: dict[str, Any] = Field(
         description="Seed, data digest, parameters, library versions: same receipt, same bytes."
     )

@@ -4,7 +4,8 @@ from typing import Self
 
 from pydantic import Field
 
-from app.errors import Fault, ValiantError
+from app.errors import ValiantError
+from app.faults import Fault
 from app.wire import Wire
 
 

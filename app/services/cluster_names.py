@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from app.errors import Fault, InvalidRequest, NoClusters
+from app.errors import InvalidRequest, NoClusters
+from app.faults import Fault
 from app.ml.models.model import Model
 from app.schemas.cluster_names import LONGEST_NAME, ClusterName, ClusterNames, ClusterNamesHistory
 from app.services.pointer_cache import Pointers

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,7 +11,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from app.disk_space import demand_room
-from app.errors import DatasetNotFound, Fault, InvalidRequest, StorageFull
+from app.errors import DatasetNotFound, InvalidRequest, StorageFull
+from app.faults import Fault
 from app.ingest.parser_processes import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.upload_options import ReadOptions
@@ -67,10 +68,12 @@ class Datasets:
         options: ReadOptions = ReadOptions(),  # noqa: B008  frozen
         size_bytes: int,
         digest: str,
+        together: Callable[[Work, Dataset], object] = lambda _, __: None,
     ) -> Dataset:
         """Parse an uploaded file and keep it. Raises InvalidData, BodyTooLarge or StorageFull; then nothing is kept.
 
-        `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is detected.
+        `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is detected. together: runs in the
+        transaction that keeps it.
         """
         if isinstance(spool, Path):
             with spool.open("rb") as file:
@@ -85,7 +88,11 @@ class Datasets:
 
             def keep(w: Work) -> Dataset:
                 known = w.datasets.find(dataset_id)  # the commit of a lost connection may have happened
-                return known or _keep(w, dataset_id, parsed, chunks, name=name, size_bytes=size_bytes, digest=digest)
+                if known is not None:
+                    return known
+                kept = _keep(w, dataset_id, parsed, chunks, name=name, size_bytes=size_bytes, digest=digest)
+                together(w, kept)
+                return kept
 
             return self._work.retry(keep)
 

@@ -2,11 +2,13 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import DatasetNotFound, Fault, InvalidRequest, ModelNotFound, ValiantError, steps
+from app.errors import DatasetNotFound, InvalidRequest, ModelNotFound, ValiantError
+from app.faults import Fault, steps
 from app.ml.job import Request
 
 STAND_INS = {"model": "stand-in", "algorithm": {"name": "decision_tree"}}
@@ -57,7 +59,7 @@ def _without(body: dict[str, Any], pointers: Sequence[str], required: set[str]) 
 
 def _remove(holder: Any, path: Sequence[str]) -> None:
     """Delete the field at the end of the path; a list with a faulty item goes as a whole."""
-    for step, after in zip(path, [*path[1:], None], strict=True):
+    for step, after in zip_longest(path, path[1:]):
         if not isinstance(holder, dict) or step not in holder:
             return
         if after is None or not isinstance(holder[step], dict):

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.formats.json import as_json
 from app.formats.prediction import NO_EXTRAS, Extras, WrittenPrediction
 from app.ml.contract.algorithm import Matrix

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.disk_space import demand_room
-from app.errors import Fault, IdempotencyConflict, InvalidRequest, QueueFull
+from app.errors import IdempotencyConflict, InvalidRequest, QueueFull
+from app.faults import Fault
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
 from app.ml.models.header import Header
-from app.ml.operations import kind_of, kinds
+from app.ml.operations import kind_of, kind_records, kinds
 from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import Dataset, FileReading
 from app.schemas.jobs import Job
@@ -122,8 +123,14 @@ class Submission:
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
         faults = [*self._limit_faults(request), *_name_faults(request)]
         try:
-            known = JobContext(tuple(map(sheet, described)), versions, self._settings.job_memory_bytes)
-            checked = kind.check(request, known._replace(at_hand=lambda place: at_hand(w, described[place])))
+            known = JobContext(
+                tuple(map(sheet, described)),
+                versions,
+                self._settings.job_memory_bytes,
+                at_hand=lambda place: at_hand(w, described[place]),
+                kinds=kind_records(),
+            )
+            checked = kind.check(request, known)
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
         if faults:

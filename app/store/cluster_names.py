@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from app.schemas.cluster_names import ClusterNames, ClusterNamesHistory, ClusterNamesRecord, NamedCluster
+from app.store.annotation_tables import ClusterNamesRow
 from app.store.models import ModelRepository
 from app.store.paging import number
-from app.store.tables import ClusterNamesRow
 
 
 class ClusterNameRepository:

@@ -74,6 +74,11 @@ class DatasetRepository:
         row = self.session.get(DatasetRow, dataset_id)
         return None if row is None else _dataset(row)
 
+    def of_digest(self, digest: str) -> UUID | None:
+        """The newest dataset of this digest."""
+        newest_first = select(DatasetRow.id).where(DatasetRow.digest == digest).order_by(DatasetRow.id.desc())
+        return self.session.scalar(newest_first.limit(1))
+
     def identify(self, reference: UUID | str) -> UUID:
         """The id itself, or that of the newest dataset of this name. Raises DatasetNotFound."""
         found = newest(self.session, reference, DatasetRow.name, DatasetRow.id)

@@ -26,6 +26,11 @@ class Pinned(NamedTuple):
         return cls(tuple(datasets), tuple(models), tuple(written["algorithms"]))
 
 
+def pinned_of(inputs: Mapping[str, Any], dataset_id: UUID | None) -> Pinned:
+    """From the columns of a job's row."""
+    return Pinned.read(inputs) if inputs else Pinned(() if dataset_id is None else (dataset_id,))
+
+
 class Capable(NamedTuple):
     """Capabilities of a worker's release."""
 
@@ -59,6 +64,14 @@ class Kept(NamedTuple):
     first_response: Job
 
 
+class Accepted(NamedTuple):
+    """A request as it was accepted, with what it rests on."""
+
+    kind: str
+    request: dict[str, Any]
+    pinned: Pinned
+
+
 class Claim(NamedTuple):
     """The right to run one attempt, for as long as the lease under `token` is renewed."""
 
@@ -77,9 +90,7 @@ class Claim(NamedTuple):
 
     @property
     def pinned(self) -> Pinned:
-        return (
-            Pinned.read(self.inputs) if self.inputs else Pinned(() if self.dataset_id is None else (self.dataset_id,))
-        )
+        return pinned_of(self.inputs, self.dataset_id)
 
 
 class ExpiredLease(NamedTuple):

@@ -6,10 +6,11 @@ from uuid import UUID
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from app.errors import Fault, InvalidRequest, JobNotFound
+from app.errors import InvalidRequest, JobNotFound
+from app.faults import Fault
 from app.schemas.jobs import Job, JobPage, JobState
 from app.store.job_descriptions import read_jobs
-from app.store.job_records import Kept, NewJob
+from app.store.job_records import Accepted, Kept, NewJob, pinned_of
 from app.store.job_states import NOW, PLAIN, cancel, record
 from app.store.paging import newest, of
 from app.store.tables import DatasetRow, JobRow
@@ -65,6 +66,12 @@ class JobRepository:
         if job is None:
             raise JobNotFound
         return job
+
+    def accepted(self, job_id: UUID) -> Accepted | None:
+        """Its request, whatever became of it."""
+        columns = select(JobRow.kind, JobRow.request, JobRow.inputs, JobRow.dataset_id)
+        found = self.session.execute(columns.where(JobRow.id == job_id)).one_or_none()
+        return None if found is None else Accepted(found[0], found[1], pinned_of(found[2], found[3]))
 
     def identify(self, reference: UUID | str) -> UUID:
         """The id itself, or that of the newest job of this name. Raises JobNotFound."""

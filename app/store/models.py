@@ -40,8 +40,9 @@ class ModelRepository:
         self,
         *,
         model: str,
-        job_id: UUID,
-        dataset_id: UUID,
+        job_id: UUID | None,
+        dataset_id: UUID | None,
+        session_id: UUID | None = None,
         blob: bytes,
         report: Report,
         golden: dict[str, Any],
@@ -54,6 +55,7 @@ class ModelRepository:
             version=self._next_number(model),
             job_id=job_id,
             dataset_id=dataset_id,
+            session_id=session_id,
             dataset_digest=str(header.receipt["data_digest"]),
             algorithm=header.algorithm,
             task=str(header.task),
@@ -74,6 +76,14 @@ class ModelRepository:
             self.session.execute(insert(ModelChunkRow), chunk)
         self.session.refresh(row, ["created_at"])
         return _version(row, row.report["test"] or row.report["train"], row.report["warnings"])
+
+    def published(self, model: str, session_id: UUID, digest: str) -> ModelVersion | None:
+        """The version with these bytes that was published from a session, if there is one."""
+        own = select(ModelVersionRow.version).where(
+            ModelVersionRow.model == model, ModelVersionRow.session_id == session_id, ModelVersionRow.digest == digest
+        )
+        version = self.session.scalar(own.order_by(ModelVersionRow.version).limit(1))
+        return None if version is None else self.version(model, version)
 
     def _next_number(self, model: str) -> int:
         grown = insert(ModelRow).values(name=model, last_version=1)
@@ -249,6 +259,7 @@ def _version(row: ModelVersionRow, metrics: list[Any], warnings: list[str]) -> M
         dataset=row.dataset_id,
         dataset_digest=row.dataset_digest,
         job=row.job_id,
+        session=row.session_id,
         receipt=row.receipt,
         digest=row.digest,
         size_bytes=row.size_bytes,

@@ -167,8 +167,11 @@ class ModelVersionRow(Base):
 
     model: Mapped[str] = mapped_column(ForeignKey("models.name", ondelete="CASCADE"), primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)
-    job_id: Mapped[UUID] = mapped_column(unique=True)
-    dataset_id: Mapped[UUID]
+    job_id: Mapped[UUID | None] = mapped_column(unique=True)
+    """The job that made it; null: a session did."""
+    dataset_id: Mapped[UUID | None]
+    session_id: Mapped[UUID | None]
+    """The session it was published from; it may be gone."""
     dataset_digest: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     algorithm: Mapped[str]
@@ -229,24 +232,30 @@ class TrainingRowChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class ClusterNamesRow(Base):
-    """All names of the clusters of a version, as a person gave them at one time; the newest revision applies."""
+class SessionRow(Base):
+    """An online session: its whole state in one row, which does not grow with its rounds."""
 
-    __tablename__ = "cluster_names"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
-        ),
-    )
+    __tablename__ = "sessions"
 
-    model: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(primary_key=True)
-    revision: Mapped[int] = mapped_column(BigInteger, primary_key=True)
-    """Counts the changes of the version's names, from 1: the ETag."""
-    at: Mapped[datetime] = mapped_column(server_default=NOW)
-    names: Mapped[dict[str, Any]]
-    """Number of a cluster → name."""
-    request_id: Mapped[str | None]
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    spec: Mapped[dict[str, Any]]
+    """The validated request."""
+    request_hash: Mapped[str]
+    idempotency_key: Mapped[str | None] = mapped_column(unique=True)
+    """That of the request that opened it."""
+    revision: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    """Requests that were learned: whoever writes the next one names it."""
+    tally: Mapped[dict[str, Any]]
+    """An `app.schemas.sessions.RoundCounts`."""
+    state: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
+    keys: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"), deferred=True)
+    """Idempotency keys of the last requests, each with the revision it made and the hash of its body."""
+    last_hash: Mapped[str | None] = mapped_column(deferred=True)
+    """That of the body of the last request."""
+    last_response: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
 
 
 class AliasRow(Base):

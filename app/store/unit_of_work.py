@@ -27,6 +27,8 @@ from app.store.job_counts import Census
 from app.store.jobs import JobRepository
 from app.store.leases import LeaseRepository
 from app.store.models import ModelRepository
+from app.store.reviews import ReviewRepository
+from app.store.sessions import SessionRepository
 from app.store.training_rows import TrainingRowRepository
 from app.store.worker_registry import WorkerRepository
 
@@ -45,6 +47,8 @@ class Work:
         self.models = ModelRepository(self.session)
         self.aliases = AliasRepository(self.session, self.models)
         self.cluster_names = ClusterNameRepository(self.session, self.models)
+        self.reviews = ReviewRepository(self.session)
+        self.sessions = SessionRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)
         self.uses = UseRepository(self.session)
         self.workers = WorkerRepository(self.session)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Integer, Select, and_, bindparam, func, literal, select
 
-from app.store.tables import AliasRow, ClusterNamesRow, ModelVersionRow
+from app.store.annotation_tables import ClusterNamesRow
+from app.store.tables import AliasRow, ModelVersionRow
 
 CHAMPION = "champion"
 

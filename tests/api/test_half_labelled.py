@@ -10,6 +10,7 @@ LEARNERS = {
     "labels-on-graph": {"name": "harmonic"},
     "labels-by-itself": {"name": "self_training", "estimator": NEAREST, "k_best": 100},
     "labels-after-pca": {"name": "two_step", "estimator": NEAREST},
+    "labels-and-margin": {"name": "transductive_svm"},
 }
 LABELLED = 3
 """Rows of each digit, of 600 in all."""
@@ -46,7 +47,7 @@ def test_all_are_compared_on_the_same_rows_that_none_has_seen(compared):
     assert compared["rows"] == 600
     assert [one["model"] for one in compared["versions"]] == [*LEARNERS]
     assert [(pair["first"], pair["second"]) for pair in compared["pairs"]] == [
-        (first, second) for first in range(4) for second in range(first + 1, 4)
+        (first, second) for first in range(5) for second in range(first + 1, 5)
     ]
     for pair in compared["pairs"]:
         difference = pair["difference"]

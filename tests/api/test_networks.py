@@ -37,6 +37,27 @@ def test_a_network_learns_a_circle_and_reports_its_layers(client, done, dataset)
     assert done("update", {"model": "circle", "version": 1, "dataset": dataset})["version"] == 2
 
 
+def test_a_sweep_has_the_predictions_of_its_points(client, done, dataset):
+    done("train", training("swept", dataset, "y"))
+    vary = [{"column": "a", "values": [-1, 0.5]}, {"column": "b", "start": -1, "stop": 1, "points": 3}]
+    surface = client.post("/v1/models/swept/sweep", json={"vary": vary}).json()
+    assert [axis["values"] for axis in surface["axes"]] == [[-1, 0.5], [-1, 0, 1]]
+    rows = [{"a": a, "b": b} for a in (-1, 0.5) for b in (-1, 0, 1)]
+    points = client.post("/v1/models/swept/predict", json={"rows": rows}).json()["predictions"]
+    assert np.ravel(surface["predictions"]) == pytest.approx(points, rel=1e-9)
+    fixed = client.post("/v1/models/swept/sweep", json={"vary": vary[:1], "fixed": {"b": 1}}).json()
+    assert fixed["predictions"] == pytest.approx(points[2::3], rel=1e-9)
+
+
+def test_rows_without_a_target_are_left_out_with_a_warning(client, done):
+    lines = [LINES[0], *(f"{line.rpartition(',')[0]}," if i % 3 == 0 else line for i, line in enumerate(LINES[1:]))]
+    dataset = client.post("/v1/datasets", content="\n".join(lines).encode()).json()["id"]
+    done("train", training("two-thirds", dataset, "y", max_iter=5))
+    report = client.get("/v1/models/two-thirds/versions/1/report").json()
+    assert (report["rows_train"] + report["rows_test"], report["rows_unlabelled"]) == (80, 0)
+    assert "40 rows without a target are not used." in report["warnings"]
+
+
 def test_a_fit_starts_from_the_weights_of_a_version(client, done, dataset):
     done("train", training("product", dataset, "y"))
     start = {"model": "product", "version": 1}

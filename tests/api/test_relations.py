@@ -92,6 +92,10 @@ def test_a_square_that_is_none_is_refused_with_its_cells_before_the_job(client, 
         assert refused.status_code == 422
         cells = ["/dataset/rows/2/city 4", "/dataset/rows/4/city 2"]
         assert [fault["pointer"] for fault in refused.json()["errors"]] == cells
+    grid = [{"pointer": "/algorithm/n_clusters", "values": [2, 3]}]
+    searched = agglomerative("odd", dataset, relations=DISSIMILARITIES) | {"grid": grid, "metric": "silhouette"}
+    refused = client.post("/v1/jobs/search:validate", json=searched)
+    assert [fault["pointer"] for fault in refused.json()["errors"]] == cells
 
 
 def test_a_square_that_is_too_large_to_be_read_at_once_fails_in_the_job(ended, upload):

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-IRIS = Path(__file__).parents[2] / "app" / "samples" / "iris.csv"
+SAMPLES = Path(__file__).parents[2] / "app" / "samples"
+IRIS = SAMPLES / "iris.csv"
 
 
 def test_search_then_train_the_ensemble_then_predict(client, done):
@@ -28,3 +29,35 @@ def test_search_then_train_the_ensemble_then_predict(client, done):
     assert (response["version"], response["predictions"]) == (version, ["setosa"])
     members = client.get(f"/v1/models/together/versions/{version}/report").json()["summary"]
     assert len(members) == 5 * len(offered["members"])
+
+
+def test_the_least_structural_risk_is_trained(client, done):
+    tumours = (SAMPLES / "breast_cancer.csv").read_bytes()
+    dataset = client.post("/v1/datasets", content=tumours, params={"name": "tumours"}).json()["id"]
+    requested = {
+        "model": "least-risk",
+        "dataset": dataset,
+        "target": "diagnosis",
+        "algorithm": {"name": "svm", "kernel": "linear", "cv": None},
+        "alternatives": [{"name": "logistic"}],
+        "grid": [{"pointer": "/algorithm/C", "values": [1e-5, 1e-4, 1e-3]}],
+        "metric": "structural_risk",
+    }
+    job = done("search", requested)
+    result = job["result"]
+    assert (result["metric"], result["better"]) == ("structural_risk", "lower")
+    assert result["evidence"] == "4 candidates on all 455 training rows."
+    *machines, plane = result["candidates"]
+    assert plane["capacity"]["dimension"] == 31
+    assert [one["capacity"]["dimension"] for one in machines] == sorted(
+        one["capacity"]["dimension"] for one in machines
+    )
+    for one in result["candidates"]:
+        parts = one["capacity"]["empirical_risk"] + one["capacity"]["confidence"]
+        assert abs(one["validation"]["value"] - parts) < 1e-9
+    values = [one["validation"]["value"] for one in result["candidates"]]
+    assert values[result["chosen"]] == min(values)
+    assert job["version"] == 1
+    refused = client.post("/v1/jobs/search", json=requested | {"alternatives": [{"name": "knn"}]})
+    assert refused.status_code == 422
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/metric"]

@@ -51,6 +51,46 @@ def test_rows_without_a_target_are_labelled_round_by_round(client, dataset, done
     assert np.mean((np.array(predicted["predictions"]) == "upper") == (y == 0)) > 0.97
 
 
+def test_a_margin_among_rows_without_a_target(client, dataset, done, moons):
+    x, y, known = moons
+    algorithm = {"name": "transductive_svm", "gamma": 5, "init": "both"}
+    body = {"model": "margin", "dataset": dataset, "target": "kind", "algorithm": algorithm}
+    job = done("train", body | {"preprocessing": {"scaling": "none"}})
+    report = client.get(f"/v1/models/margin/versions/{job['version']}/report").json()
+    assert (report["rows_train"], report["rows_test"], report["rows_unlabelled"]) == (24, 6, 270)
+    assert report["converged"]
+    summary = report["summary"]
+    (machine,) = summary["machines"]
+    assert machine["classes"] == ["upper"]
+    assert machine["labelled_as_class"] == 135
+    assert machine["switched_rows"] == sum(step["switched_rows"] for step in machine["steps"])
+    falls = [
+        after["objective"] < before["objective"]
+        for before, after in zip(machine["steps"], machine["steps"][1:], strict=False)
+        if after["switched_rows"]
+    ]
+    assert all(falls)
+    labels = {label["row"]: label["class"] for label in summary["labels"]}
+    assert set(labels) == set(np.flatnonzero(~known).tolist())
+    assert np.mean([(label == "upper") == (y[row] == 0) for row, label in labels.items()]) > 0.97
+    predicted = client.post(
+        "/v1/models/margin/predict?include=decision", json={"columns": ["a", "b"], "data": x.tolist()}
+    ).json()
+    sides = np.array(predicted["outputs"]["decision"]) > 0
+    assert ((np.array(predicted["predictions"]) == "upper") == sides.reshape(-1)).all()
+    assert np.mean(sides.reshape(-1) == (y == 0)) > 0.97
+
+
+def test_priors_of_a_transductive_machine_are_one_for_each_class(client, dataset):
+    algorithm = {"name": "transductive_svm", "priors": [0.2, 0.3, 0.5], "unlabelled_weight": -1}
+    body = {"model": "priors", "dataset": dataset, "target": "kind", "algorithm": algorithm}
+    refused = client.post("/v1/jobs/train", json=body)
+    assert refused.status_code == 422
+    errors = {error["pointer"]: error["detail"] for error in refused.json()["errors"]}
+    assert errors.keys() == {"/algorithm/unlabelled_weight", "/algorithm/priors"}
+    assert errors["/algorithm/priors"] == "There are 2 classes, and 3 priors."
+
+
 def test_folds_divide_labelled_rows_and_every_fit_learns_from_the_others(client, dataset, done):
     body = {
         "model": "folded",

@@ -35,6 +35,7 @@ SPECS: dict[str, dict[str, Any]] = {name: {"name": name} for name in sorted(cata
     "ecoc of trees": {"name": "ecoc", "estimator": TREE},
     "bagging of trees": {"name": "bagging", "estimator": TREE},
 }
+WITHOUT_TARGET = "clustering", "density"
 FORK = multiprocessing.get_context("fork")
 """A child has what its parent has compiled."""
 
@@ -73,7 +74,7 @@ def main(longest: float, names: list[str]) -> None:
 
 def printed(longest: float, names: list[str]) -> Iterator[float]:
     for name in names:
-        for task in "regression", "classification", "clustering":
+        for task in "regression", "classification", *WITHOUT_TARGET:
             for title, shape in SHAPES.items():
                 measured = seconds(SPECS[name], task, shape, longest)
                 if measured is None:
@@ -93,15 +94,13 @@ def printed(longest: float, names: list[str]) -> Iterator[float]:
 def seconds(algorithm: dict[str, Any], task: str, shape: Shape, longest: float) -> tuple[float, float] | None:
     """Foreseen and taken; None if the dry run refuses it."""
     table, columns = drawn(shape, task)
-    expected = (
-        {"algorithm": algorithm} if task == "clustering" else {"algorithm": algorithm, "target": "y", "task": task}
-    )
+    expected = {"algorithm": algorithm, "task": task} | ({} if task in WITHOUT_TARGET else {"target": "y"})
     spec = TrainSpec.model_validate(expected)
     try:
         foreseen = plan(spec, columns, table.num_rows).seconds
     except InvalidRequest:
         return None
-    if task == "clustering" and shape.classes > 2:
+    if task in WITHOUT_TARGET and shape.classes > 2:
         return None
     warm, _ = drawn(shape._replace(rows=min(shape.rows, 120), numbers=min(shape.numbers, 6)), task)
     reduced = [column for column in columns if column.name in warm.column_names]

@@ -10,8 +10,10 @@ import pytest
 
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
+from tests.benchmarks import choosing
 from tests.benchmarks.choosing import measurable
 from tests.benchmarks.paired import Paired, class_losses
+from tests.benchmarks.quality import equivalents
 from tests.benchmarks.quality.contest import _ours, peers_of
 from tests.benchmarks.quality.peers import CLASSES, NUMBERS
 from tests.benchmarks.quality.tables import BUNDLED
@@ -33,6 +35,14 @@ def test_the_benchmark_runs_and_names_what_it_found():
     summary = {(line[0], line[1]): line[2:5] for line in lines[-3:]}
     assert set(summary) == {("ecoc", "error"), ("ridge", "RMSE"), ("ridge", "error")}
     assert all(sum(map(int, counts)) == 1 for counts in summary.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", choosing.TABLES)
+def test_with_the_settings_of_the_peer_none_is_worse_by_a_standard_error(name):
+    found = [*equivalents.lines(name, frozenset())]
+    assert {line.algorithm for line in found} >= {"mlp", "svm" if choosing.TABLES[name].classes else "svr"}
+    assert [line for line in found if line.matters and line.paired.t > 1] == []
 
 
 @pytest.mark.parametrize(("task", "peers"), [(Task.REGRESSION, NUMBERS), (Task.CLASSIFICATION, CLASSES)])

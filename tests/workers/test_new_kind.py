@@ -24,7 +24,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.job import Checked, Kind, Needs, Outcome, Request, Result
 

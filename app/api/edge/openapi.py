@@ -22,9 +22,12 @@ TAGS = [
     {"name": "datasets", "description": "Immutable tables, uploaded once."},
     {"name": "algorithms", "description": "What can be trained, and with which parameters."},
     {"name": "jobs", "description": "Long-running work."},
+    {"name": "reviews", "description": "Rows that a classifier rejected, for people to label."},
     {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},
+    {"name": "sessions", "description": "Learners that predict each row before they learn its label."},
     {"name": "evaluation", "description": "How good predictions are."},
+    {"name": "theory", "description": "Calculators of learning theory: what rows can promise, without a model."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},
     {"name": "operations", "description": "For those who run the service."},
 ]

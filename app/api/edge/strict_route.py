@@ -10,7 +10,8 @@ from fastapi.routing import APIRoute
 
 from app.api.edge.body import BY_NAME, read
 from app.api.edge.negotiation import demand_json
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.formats.strict_json import parse
 from app.settings import MiB, Settings
 from app.validation import in_document_order, validation_faults
@@ -35,6 +36,9 @@ class _Read(Request):
 class StrictRoute(APIRoute):
     """A route whose JSON body comes through `parse`: use it as the `route_class` of every router."""
 
+    most = FORM_BYTES
+    """Limit on the body, in bytes; the settings have one too."""
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         if self.body_field is None or isinstance(self.body_field.field_info, Form):
@@ -44,7 +48,7 @@ class StrictRoute(APIRoute):
         async def strict(request: Request) -> Response:
             settings: Settings = request.app.settings
             headers = request.scope[BY_NAME]
-            body = await read(request.receive, headers, settings, most=FORM_BYTES)
+            body = await read(request.receive, headers, settings, most=self.most)
             if body:
                 demand_json(headers)
             value = parse(body, settings.max_json_depth)

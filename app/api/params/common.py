@@ -9,7 +9,8 @@ from typing import Annotated
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.references import DatasetReference, JobReference
 from app.settings import Settings
 from app.wiring import Services

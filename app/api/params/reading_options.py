@@ -5,7 +5,8 @@ from typing import Annotated
 
 from fastapi import Depends, Form, Query
 
-from app.errors import Fault, InvalidRequest, place
+from app.errors import InvalidRequest
+from app.faults import Fault, place
 from app.formats.strict_json import parse
 from app.ingest.upload_options import ENCODINGS, HeaderRow, ReadOptions, encoding_named
 from app.ml.contract.given_kinds import KINDS

@@ -1,10 +1,10 @@
 """Names that a person gives to the clusters of a model version."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.openapi import declare
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import (
     PAGE,
     Cursor,
@@ -17,7 +17,7 @@ from app.api.params.common import (
 )
 from app.schemas.cluster_names import ClusterNames, ClusterNamesHistory, ClusterNamesUpdate
 
-router = APIRouter(prefix="/v1/models", tags=["models"], route_class=StrictRoute)
+router = Router(prefix="/v1/models", tags=["models"])
 ETAG = {"ETag": "The revision of the names in quotes, for If-Match."}
 
 

@@ -3,15 +3,16 @@
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header
+from fastapi import Header
 from starlette.responses import StreamingResponse
 
 from app.api.edge.negotiation import BINARY, preferred
 from app.api.edge.openapi import declare
+from app.api.edge.router import Router
 from app.api.params.common import DatasetPath, ServicesDep
 from app.formats.table_files import FILES, written
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+router = Router(prefix="/v1/datasets", tags=["datasets"])
 
 FILE = declare(200, {"Content-Disposition": "A name for the file: that of the dataset."})
 FILE[200]["content"] = dict.fromkeys(FILES, BINARY)

@@ -3,10 +3,11 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile, status
+from fastapi import File, Form, Query, Request, Response, UploadFile, status
 from pydantic import WithJsonSchema
 
 from app.api.edge.openapi import declare
+from app.api.edge.router import Router
 from app.api.params.common import PAGE, Cursor, DatasetPath, Limit, Offset, ServicesDep
 from app.api.params.reading_options import OptionsOfForm, OptionsOfQuery
 from app.api.uploads.multipart import FileFormRoute
@@ -17,8 +18,8 @@ from app.references import NAME_LENGTH, RESERVED, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.wiring import Services
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
-forms = APIRouter(route_class=FileFormRoute)
+router = Router(prefix="/v1/datasets", tags=["datasets"])
+forms = Router(prefix="/v1/datasets", tags=["datasets"], route_class=FileFormRoute)
 
 BINARY = {"type": "string", "format": "binary"}
 MEDIA_TYPES = (
@@ -94,7 +95,7 @@ async def upload_dataset(
     return await _keep(services, response, spool, name or _own_name(file), file_format=file_format, options=options)
 
 
-router.include_router(forms)
+router.take(forms)
 
 
 async def _keep(

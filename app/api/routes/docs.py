@@ -2,15 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.api.edge.problems import NotFound
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.docs import explorer, frame, guide, plain
 from app.docs.guide_html import guide_page, search_page
 
-router = APIRouter(route_class=StrictRoute, include_in_schema=False)
+router = Router(include_in_schema=False)
 FOR_EVER = "public, max-age=31536000, immutable"
 # Routes that render are no coroutines: the first time that takes so long that predictions would wait for it.
 

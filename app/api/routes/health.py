@@ -2,16 +2,17 @@
 
 import asyncio
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from app.api.edge.openapi import declare
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import ServicesDep
-from app.errors import Fault, NotReady
+from app.errors import NotReady
+from app.faults import Fault
 from app.schemas.health import Check, Liveness, Readiness
 from app.wiring import Services
 
-router = APIRouter(tags=["operations"], route_class=StrictRoute)
+router = Router(tags=["operations"])
 RETRY_SECONDS = "2"
 CENSUS_SECONDS = 0.3
 """So long a check waits for what only the database knows."""

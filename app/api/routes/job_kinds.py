@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from fastapi import APIRouter, Request, Response, status
+from fastapi import Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.openapi import declare
+from app.api.edge.router import Router
 from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import IdempotencyKey, RequestIdDep, ServicesDep
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.job import Estimate
 from app.ml.job import Request as JobRequest
 from app.ml.operations import Entry, kinds
@@ -32,7 +33,7 @@ class CompleteRoute(StrictRoute):
         return await run_in_threadpool(submission.further_faults, kind, body, found)
 
 
-router = APIRouter(prefix=PREFIX, tags=["jobs"], route_class=CompleteRoute)
+router = Router(prefix=PREFIX, tags=["jobs"], route_class=CompleteRoute)
 
 
 def point_to(job: Job, request: Request, response: Response) -> None:
@@ -91,4 +92,5 @@ def _serve(entry: Entry) -> None:
 
 
 for _entry in kinds().values():
-    _serve(_entry)
+    if not _entry.kind.from_version:
+        _serve(_entry)

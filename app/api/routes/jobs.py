@@ -2,18 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response, status
+from fastapi import Header, Query, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from app.api.edge import server_sent_events
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import PAGE, Cursor, JobPath, Limit, ServicesDep
 from app.api.routes.job_kinds import ACCEPTED, PREFIX, point_to
 from app.references import JOB_NAME
 from app.schemas.jobs import Job, JobPage, JobState
 
-router = APIRouter(prefix=PREFIX, tags=["jobs"], route_class=StrictRoute)
+router = Router(prefix=PREFIX, tags=["jobs"])
 
 
 @router.get("")

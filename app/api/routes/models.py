@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response, status
+from fastapi import Header, Response, status
 from fastapi.responses import StreamingResponse
 
 from app.api.edge.etags import matches
 from app.api.edge.openapi import declare
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import (
     PAGE,
     AliasPath,
@@ -21,7 +21,7 @@ from app.api.params.common import (
 )
 from app.schemas.models import Alias, AliasHistory, AliasMove, Model, ModelPage, ModelVersion, Report
 
-router = APIRouter(prefix="/v1/models", tags=["models"], route_class=StrictRoute)
+router = Router(prefix="/v1/models", tags=["models"])
 ETAG = {"ETag": "The revision of the alias in quotes, for If-Match; its number is what X-Min-Revision takes."}
 
 

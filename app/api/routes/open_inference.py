@@ -5,14 +5,14 @@ from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Request
+from fastapi import Body, Request
 from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.body import Headers
 from app.api.edge.middleware import Reply
 from app.api.edge.negotiation import demand_json
 from app.api.edge.openapi import declare
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.fast.route import Call, DirectRoute, Holds, Respond
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
@@ -77,8 +77,8 @@ class _TensorRoute(DirectRoute):
         return _lead(sent)
 
 
-described = APIRouter(prefix="/v2", tags=["inference"], route_class=StrictRoute)
-inferring = APIRouter(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
+described = Router(prefix="/v2", tags=["inference"])
+inferring = Router(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
 InferBody = Annotated[bytes, Body(), Holds(InferRequest)]
 
 
@@ -245,6 +245,6 @@ def _end_of_json(call: Call, body: Sent) -> int:
     return int(sent[0])
 
 
-router = APIRouter()
-router.include_router(described)
-router.include_router(inferring)
+router = Router()
+router.take(described)
+router.take(inferring)

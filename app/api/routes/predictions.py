@@ -5,12 +5,13 @@ from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Depends, Query
+from fastapi import Body, Depends, Query
 
 from app.api.edge.body import Headers
 from app.api.edge.middleware import Reply
 from app.api.edge.negotiation import ARROW, BINARY, CSV, JSON, NPY, accepted, encoding_of, kind_of
 from app.api.edge.openapi import declare
+from app.api.edge.router import Router
 from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
@@ -36,6 +37,7 @@ from app.ml.tables.row_forms import PredictRequest
 from app.ml.tables.rows import Incoming
 from app.schemas.predictions import Prediction
 from app.services.predictions import Served, check_extras, wanted_of
+from app.services.reviews import check_review
 from app.settings import KiB
 
 
@@ -52,17 +54,19 @@ class _RowsRoute(DirectRoute):
         return {"forms": _MediaTypes(kind_of(sent), accepted(sent), encoding_of(sent))}
 
 
-router = APIRouter(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
+router = Router(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
 LONGEST_HEADER = 4 * KiB
 WRITERS = {JSON: as_json, NPY: as_npy, ARROW: as_arrow}
+FILED = "X-Filed-Reviews"
 HEADERS = declare(
     200,
     {
         "X-Model-Version": "The version that predicted.",
         "X-Ignored-Columns": "Columns the model does not know, if any: percent-encoded, separated by commas.",
+        FILED: "Number of rejected rows that wait for a review, or had before; absent without `review`.",
         STALE: DESCRIPTION,
     },
-    optional=("X-Ignored-Columns", STALE),
+    optional=("X-Ignored-Columns", FILED, STALE),
 )
 HEADERS[200]["content"] = {ARROW: BINARY, NPY: BINARY}
 FORMS = {"requestBody": {"content": {CSV: BINARY, NPY: BINARY, ARROW: BINARY}}}
@@ -99,6 +103,9 @@ def predict_rows(  # noqa: PLR0917  passed by name
     costs: CostRows = None,
     reject_cost: RejectCost = None,
     threshold: Threshold = None,
+    review: Annotated[
+        bool, Query(description="Stores each row that is rejected in the review queue, where a person labels it.")
+    ] = False,
     x_request_timeout: RequestTimeout = None,
     x_min_revision: MinRevision = None,
 ) -> Respond:
@@ -129,7 +136,8 @@ def predict_rows(  # noqa: PLR0917  passed by name
     With `include` the response has further outputs of the model: `outputs` in JSON, a column each in Arrow and npy.
 
     A classifier can reject uncertain rows; `decisions` then names them. The report's `rejection` curve shows
-    what each threshold leaves. Of two classes `threshold` moves the border between the classes.
+    what each threshold leaves. With `review` they are stored in the review queue before the response is sent, each once
+    for a version, and `X-Filed-Reviews` is their number. Of two classes `threshold` moves the border between them.
     """
     band, prices = (reject_low, reject_high), (costs, reject_cost)
     least = x_min_revision or 0
@@ -140,6 +148,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
         Extras(policy_of(min_probability, min_margin, band, prices, threshold), confidence, _names(include)),
         on_error == "null",
         seconds(x_request_timeout),
+        review,
     )
     return partial(_predict, request)
 
@@ -160,6 +169,8 @@ class _PredictionRequest(NamedTuple):
     let_bad_rows_pass: bool
     within: float | None
     """Seconds."""
+    review: bool = False
+    """True if rejected rows are filed."""
 
     @property
     def plain(self) -> bool:
@@ -169,6 +180,8 @@ class _PredictionRequest(NamedTuple):
 
 def _predict(request: _PredictionRequest, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
+    if request.review:
+        return _in_turn(request, call, body)
     served = services.predictions.at_hand(
         request.reference, len(body), request.within, request.least, plain=request.plain
     )
@@ -181,6 +194,8 @@ def _predict(request: _PredictionRequest, call: Call, body: Sent) -> Reply | Cor
 
 def _respond(request: _PredictionRequest, call: Call, body: Sent, served: Served) -> WrittenPrediction:
     predictions, write = call.app.services.predictions, WRITERS[request.forms.response]
+    if request.review:
+        write = call.app.services.reviews.filing(write)
     with predictions.paced(served, len(body), plain=request.plain):
         incoming = _read(request, call, body, served.model)
         return predictions.respond(served, incoming, request.extras, write)
@@ -191,7 +206,9 @@ async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply
     async with call.app.services.admission.enter(request.within) as place:
         served = await predictions.ready(request.reference, request.least)
         check_extras(served, request.extras)
-        if served.quick(len(body)):
+        if request.review:
+            check_review(served, request.extras)
+        if served.quick(len(body)) and not request.review:
             incoming, write = _read(request, call, body, served.model), WRITERS[request.forms.response]
             given = await predictions.predict_small(served, incoming, place.begin, request.extras, write)
         else:
@@ -203,6 +220,8 @@ def _reply(request: _PredictionRequest, call: Call, served: Served, given: Writt
     call.app.services.predictions.tally.add(request.reference.model, given.rows)
     headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % given.version),)
     headers += stale_header(served)
+    if given.filed is not None:
+        headers += ((b"x-filed-reviews", b"%d" % given.filed),)
     if given.ignored:
         headers += ((b"x-ignored-columns", _listed(given.ignored).encode()),)
     return Reply(given.body, request.forms.response.encode(), headers)

@@ -1,14 +1,14 @@
 """Prometheus endpoint: counts and times of requests, and of jobs."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import ServicesDep
 
-router = APIRouter(tags=["operations"], route_class=StrictRoute)
+router = Router(tags=["operations"])
 PATIENCE = 0.8
 """Seconds that a scrape waits for the database."""
 

@@ -1,21 +1,21 @@
-"""A route for every query that there is: of a model version, or without one."""
+"""A route for every query and calculator that there is: of a model version, or without one."""
 
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from pydantic import BaseModel
 
 from app.api.edge.openapi import declare
-from app.api.edge.strict_route import StrictRoute
+from app.api.edge.router import Router
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
-from app.ml.operations import QueryEntry, query_entries
+from app.ml.operations import QueryEntry, calculator_entries, query_entries
 from app.ml.query import Options, Subject
 from app.wire import Wire
 
-router = APIRouter(route_class=StrictRoute)
+router = Router()
 HEADERS = declare(200, {STALE: DESCRIPTION}, optional=(STALE,))
 
 
@@ -108,5 +108,5 @@ def _serve(entry: QueryEntry) -> None:
     )
 
 
-for _entry in query_entries().values():
+for _entry in (*query_entries().values(), *calculator_entries().values()):
     _serve(_entry)

@@ -53,7 +53,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     SECONDS_PER_CELL,

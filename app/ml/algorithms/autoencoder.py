@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
@@ -38,6 +38,7 @@ from app.ml.contract.algorithm import (
     Inputs,
     Matrix,
     Output,
+    Size,
     Symmetry,
     Task,
     Vector,
@@ -55,6 +56,7 @@ from app.ml.numerics.networks.network_report import (
     held_out,
     in_other_units,
     layer_report,
+    memory,
     seconds,
     standard_columns,
 )
@@ -245,6 +247,10 @@ def _in_columns(network: Network, found: Matrix) -> Matrix:
     return found * np.where(np.isfinite(network.scale), network.scale, 0.0) + network.shift
 
 
+def _sizes(params: Autoencoder, size: Size) -> tuple[float, ...]:
+    return (size.columns, *params.hidden_layers, params.n_components, *params.hidden_layers[::-1], size.columns)
+
+
 def _wide(params: Autoencoder, data: Data) -> Iterable[str]:
     if params.n_components >= data.x.shape[1] and not params.noise:
         yield "The code has as many numbers as a row: nothing forces it to leave anything out."
@@ -257,10 +263,8 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     faults=faults,
-    seconds=lambda params, size: (
-        (1 + params.layerwise)
-        * seconds(params, (size.columns, *params.hidden_layers, 2 * params.n_components, size.columns), size.rows)
-    ),
+    memory=lambda params, size: memory(params, _sizes(params, size), size.rows),
+    seconds=lambda params, size: (1 + params.layerwise) * seconds(params, _sizes(params, size), size.rows),
     outputs={
         "distance": Output(
             "Euclidean distance between the row and its reconstruction, in the prepared (scaled) columns.", lost

@@ -59,7 +59,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
@@ -260,6 +260,14 @@ def summary(params: DecisionTree, state: State) -> JSON:
     }
 
 
+def column_importances(state: State) -> Vector:
+    """(d,) share of each column in the gain of all splits."""
+    shares = np.zeros(state.trees.levels.size - state.splits.size)
+    for column, share in importances(state.trees, state.gain, state.splits).items():
+        shares[column] = share
+    return shares
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=DecisionTree,
@@ -269,6 +277,7 @@ ALGORITHM = Algorithm(
     seconds=lambda params, size: growing(size, depth=params.max_depth),
     explain=explain,
     summary=summary,
+    importances=lambda _: column_importances,
     queries={"tree": nodes},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     faults=faults,

@@ -280,6 +280,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     seconds=_seconds,
     summary=summary,
+    importances=lambda _: lambda state: state.importance,
     queries={"tree": lambda _, state: TreeNodes(state.trees)},
     explain=explain,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

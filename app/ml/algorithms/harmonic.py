@@ -36,13 +36,12 @@ ICML: 912; Doyle & Snell (1984), Random Walks and Electric Networks; Battiti & B
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
@@ -51,7 +50,6 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     Form,
-    Inputs,
     Matrix,
     Meaning,
     Output,
@@ -60,13 +58,13 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.numerics.class_probabilities.class_priors import Share, prior_faults
 from app.ml.numerics.graphs import similarity_graph
 from app.ml.numerics.graphs.graph_rows import GraphRows, averages, own_places, rows_of
 from app.ml.numerics.graphs.harmonic_values import harmonic, mean_shares
 from app.ml.numerics.graphs.labelled_nodes import LabelledNodes, labelled_nodes
 from app.ml.numerics.graphs.similarity_graph import GraphParams, made
 
-Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 TIED = 1e-12
 """Difference of probabilities that counts as rounding."""
 LISTED = 1000
@@ -212,15 +210,6 @@ def _label(row: int, shares: Vector, *, known: bool) -> dict[str, JSON]:
     return {"row": row, "class": int(shares.argmax()), "probability": float(shares.max())} if known else {"row": row}
 
 
-def _faults(params: Harmonic, inputs: Inputs) -> Iterator[Fault]:
-    if isinstance(params.priors, list):
-        classes = inputs.size.classes
-        if classes and len(params.priors) != classes:
-            yield Fault("/priors", f"There are {classes} classes, and {len(params.priors)} priors.")
-        if not sum(params.priors) > 0:
-            yield Fault("/priors", "At least one prior must be above 0.")
-
-
 def _seconds(params: Harmonic, size: Size) -> float:
     edges = size.rows if params.graph == "full" else 2 * params.n_neighbors
     return 5e-3 + size.rows * (edges * 5e-8 + 1e-6 * max(1, size.classes)) + 2e-8 * size.cells
@@ -234,7 +223,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     known=known,
     accepts={Accepts.UNLABELLED},
-    faults=_faults,
+    faults=lambda params, inputs: prior_faults(params.priors, inputs.size.classes),
     memory=similarity_graph.memory,
     seconds=_seconds,
     relations={form: {Meaning.SIMILARITY} for form in (Form.SQUARE, Form.EDGES)},

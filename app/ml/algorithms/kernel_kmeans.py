@@ -69,7 +69,7 @@ from app.ml.numerics.clustering.kernel_descent import (
     spread_labels,
 )
 from app.ml.numerics.clustering.seeding import canonical_order
-from app.ml.numerics.kernel_functions.given_kernel import Given
+from app.ml.numerics.kernel_functions.given_kernel import Given, places
 from app.ml.numerics.kernel_functions.kernel_params import KernelParams, gamma_of
 
 AT_ONCE = 2**24
@@ -136,7 +136,7 @@ def _unfitted(params: KernelKMeans, data: Data) -> tuple[State, Labels]:
     """The state before any clusters, and the place of each training row among its rows."""
     n = len(data.x)
     if data.square is not None:
-        return _without_clusters(np.arange(float(n))[:, None], data.weights), np.arange(n)
+        return _without_clusters(places(n), data.weights), np.arange(n)
     order = canonical_order(data.x)
     x, weights = data.x[order], data.weights[order]
     new = np.append(True, (x[1:] != x[:-1]).any(axis=1))
@@ -173,7 +173,7 @@ def predict(params: KernelKMeans, state: State, x: Matrix) -> Labels:
         problem = Problem(params.function(state.gamma), state.rows, state.weights)
         rows = x - state.origin
     else:
-        problem, rows = Problem(Given(x.T), state.rows, state.weights), np.arange(float(len(x)))[:, None]
+        problem, rows = Problem(Given(x.T), state.rows, state.weights), places(len(x))
     labels = np.empty(len(x), np.intp)
     step = max(1, BLOCK // len(state.squares))
     for start in range(0, len(x), step):

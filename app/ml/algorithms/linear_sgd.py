@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Affine,

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,
@@ -51,7 +51,7 @@ from app.ml.contract.algorithm import (
     WarmStart,
 )
 from app.ml.contract.staged_fit import fit_in_stages
-from app.ml.numerics.linear_models.softmax import of_two, probabilities
+from app.ml.numerics.linear_models.softmax import of_two, one_of_two, probabilities
 from app.ml.numerics.networks.back_propagation import NetworkRows, OutputLoss
 from app.ml.numerics.networks.epochs import Watched, in_32_bits, passed, usual_batch
 from app.ml.numerics.networks.network_layers import Network, outputs, started
@@ -61,6 +61,7 @@ from app.ml.numerics.networks.network_report import (
     held_out,
     in_other_units,
     layer_report,
+    memory,
     seconds,
     standard_columns,
 )
@@ -196,7 +197,7 @@ def predict(params: MLP, state: State, x: Matrix) -> NDArray[np.float64]:
         return np.tile(state.seen.astype(float), (len(x), 1))
     scores = outputs(state.network, params.activation, x)
     if state.seen.size == 2:
-        return of_two(scores)
+        return one_of_two(scores.item()) if len(x) == 1 else of_two(scores)
     if classes < state.seen.size:
         scores[:, ~state.seen] = -np.inf
     return probabilities(scores)
@@ -273,6 +274,7 @@ ALGORITHM = Algorithm(
     passes=lambda params: params.epochs if params.stochastic else params.max_iter,
     predict=predict,
     faults=faults,
+    memory=lambda params, size: memory(params, _sizes(params, size), size.rows),
     seconds=lambda params, size: seconds(params, _sizes(params, size), size.rows),
     summary=summary,
     warm_start=WarmStart(

@@ -223,6 +223,7 @@ ALGORITHM = Algorithm(
     interval_of_mean=lambda params: params.interval_of == "mean",
     explain=explain,
     summary=summary,
+    importances=lambda params: (lambda state: state.importance) if params.importance else None,
     queries={"tree": lambda _, state: TreeNodes(state.trees)},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={

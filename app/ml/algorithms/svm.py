@@ -71,10 +71,7 @@ from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 from app.ml.numerics.support_vectors.smo import Solution
 from app.ml.numerics.support_vectors.two_classes import TwoClasses, cross_fitted, length, separated, sigmoid_of
-from app.ml.numerics.support_vectors.vc_bounds import confidence_term, margin_dimension
-
-FAILURE = 0.05
-"""Probability with which the bound of the risk may fail."""
+from app.ml.numerics.support_vectors.vc_bounds import FAILURE, confidence_term, margin_dimension
 
 
 class SVM(MachineParams):
@@ -242,14 +239,13 @@ def _machines(params: SVM, state: State) -> Iterator[JSON]:
     pairs = pairs_of(params, np.flatnonzero(state.seen))
     counts = np.count_nonzero(state.machine.coef, axis=1)
     for place, (pair, margin) in enumerate(zip(pairs, state.margins.tolist(), strict=True)):
-        separates = math.isfinite(margin)
-        dimension = margin_dimension(state.radius, 2 / margin, state.dimensions) if separates else 1.0
+        dimension = _dimension(state, margin)
         rows, errors = int(state.sizes[place]), float(state.errors[place])
         yield {
             "classes": [code for code in pair if code >= 0],
             "support_vectors": int(counts[place]),
             "bounded": int(state.bounded[place]),
-            "margin": margin if separates else None,
+            "margin": margin if math.isfinite(margin) else None,
             "objective": float(state.objectives[place]),
             "duality_gap": float(state.gaps[place]),
             "training_errors": errors,
@@ -258,12 +254,21 @@ def _machines(params: SVM, state: State) -> Iterator[JSON]:
         }
 
 
+def _dimension(state: State, margin: float) -> float:
+    """Bound of the capacity of planes with this margin; 1 for a constant."""
+    return margin_dimension(state.radius, 2 / margin, state.dimensions) if math.isfinite(margin) else 1.0
+
+
 def _seconds(params: SVM, size: Size) -> float:
     several = params.multiclass == "one_vs_rest" or size.classes <= 2
     machine = size._replace(rows=size.rows if several else 2 * size.rows / size.classes)
     count = max(1, size.classes if size.classes > 2 else 1) if several else size.classes * (size.classes - 1) / 2
     folds = 1.0 if params.cv is None else 1 + params.cv * (1 - 1 / params.cv) ** 2
     return count * folds * machines.seconds(params, machine, bounded=params.C is not None)
+
+
+def _squared_weights(state: State) -> Vector:
+    return np.asarray((state.machine.weights**2).sum(axis=0))
 
 
 ALGORITHM = Algorithm(
@@ -286,6 +291,8 @@ ALGORITHM = Algorithm(
         )
     },
     summary=summary,
+    importances=lambda params: _squared_weights if params.kernel == "linear" else None,
+    capacity=lambda _, state: max(_dimension(state, margin) for margin in state.margins.tolist()),
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, and folds are drawn in the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",

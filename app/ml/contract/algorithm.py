@@ -12,7 +12,8 @@ from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.contract.data import JSON, Affine, ColumnUnits, Data, Labels, Matrix, Vector
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
@@ -61,7 +62,6 @@ __all__ = [
     "learner",
     "silent",
 ]
-
 
 SECONDS_PER_CELL = 1e-7
 """Seconds of a fit and its predictions, per number of the matrix: a rough middle of what is linear in it."""
@@ -238,8 +238,7 @@ class Algorithm(Generic[P, S]):
     faults: Callable[[P, Inputs], Iterable[Fault]] | None = None
     """Demands of the parameters that the table does not meet; before any row is read."""
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
-    """About how long it takes, on one core, to fit rows and to predict as many, learners within it left aside: right
-    within a factor of three on a noisy table."""
+    """Seconds on one core to fit rows and predict as many, members aside: within a factor of three on a noisy table."""
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
     counts: bool = False
@@ -252,6 +251,8 @@ class Algorithm(Generic[P, S]):
 
     linear: Callable[[S], LinearForm] | None = None
     """The scores of a fit, where they are linear in the columns."""
+    importances: Callable[[P], Callable[[S], Vector] | None] = lambda _: None
+    """Maps params to a function of the state: (d,) importance of each column of the matrix. None: there is none."""
     least_squares: bool = False
     """True if a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
     with_errors: Callable[[P], P] | None = None
@@ -275,26 +276,25 @@ class Algorithm(Generic[P, S]):
     prototypes: Callable[[P, S], Matrix | None] | None = None
     """Rows (k, d) that represent the clusters 0 … k-1, as centres do; None where the fit has none."""
     named: Callable[[P, S, Data, Labels, Sequence[str]], S] | None = None
-    """Maps (params, state, data, codes, names) to the state with names of its clusters, by classes that the fit has not
-    seen: codes (n,) of the rows, -1 where there is none, and the name of each class."""
+    """(params, state, data, codes, names) to the state with names of its clusters, by classes: codes (n,) or -1."""
     warm_start: WarmStart | None = None
     """A fit that starts from another one; None: it always starts anew."""
     fit_blocks: Callable[[P, StreamedRows, Context], Fit[S]] | None = None
-    """A fit of a table that memory does not hold, from all of its rows: the result is that of `fit` of the same rows
-    from the same start. None: it needs all rows at once, unless it has `update`."""
+    """Fit of a table that memory does not hold, with the result of `fit`. None: it has `update`, or needs all rows."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
-    """Distances of some training rows (m,) in a tree of clusters, and heights at which they join, (m, m) each."""
+    """Distances (m, m) of some training rows (m,) of a clustering that keeps a tree, and the heights of their joins."""
     grouped: Callable[[P, S, int], Labels] | None = None
-    """Maps (params, state, m) to the group (k,) of each cluster, from 0, where the tree of a clustering that keeps one
-    has m clusters, at most k."""
+    """(params, state, m) to the group (k,) from 0 of each cluster, where the tree of a clustering has m ≤ k of them."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Functions of (params, state, …) behind the queries of these names, as `app/ml/queries/` calls them."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
+    capacity: Callable[[P, S], float] | None = None
+    """Bound of the VC dimension of a classifier of two classes; None: that of `linear`, or not known."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     in_stages: Callable[[P], Iterable[Fault]] | None = None

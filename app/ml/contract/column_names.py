@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from app.errors import Fault
+from app.faults import Fault
 from app.suggestions import no_such
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, StringConstraints
 
-from app.errors import Fault
+from app.faults import Fault
 from app.wire import Body
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from app.errors import Fault, InvalidRequest
-from app.errors import place as pointer_to
+from app.errors import InvalidRequest
+from app.faults import Fault
+from app.faults import place as pointer_to
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.decisions.design import Design, range_of, values_of

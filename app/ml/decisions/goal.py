@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import Matrix, Task, Vector
 from app.ml.contract.labels import UNKNOWN, Label, codes_of
 from app.ml.contract.model_reference import ModelRef

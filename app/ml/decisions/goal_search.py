@@ -34,7 +34,7 @@ class Found(NamedTuple):
     """(n, d): one point, or those of a front by their first goal."""
     feasible: bool
     value: float | None
-    """Of one point: the weighted sum, or the single goal as it counts."""
+    """The weighted sum, or the single goal as it counts; None of a front."""
     scale: "Scale"
     evaluated: int
 

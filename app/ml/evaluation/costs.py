@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.labels import Class, Label, codes_of
 from app.ml.evaluation.metrics import confusion

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.contract.progress import Reporter, Stages

@@ -13,7 +13,8 @@ from typing import Literal
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import JSON, Task
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter, Stages

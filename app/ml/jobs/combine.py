@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import Fault, InvalidData, InvalidRequest
+from app.errors import InvalidData, InvalidRequest
+from app.faults import Fault
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.labels import Class

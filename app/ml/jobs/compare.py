@@ -11,7 +11,8 @@ from uuid import UUID
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidData, InvalidRequest
+from app.errors import InvalidData, InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import Labels, Task
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Progress, Reporter, Stages, part_of, reporter

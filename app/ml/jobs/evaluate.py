@@ -10,7 +10,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidData, InvalidRequest
+from app.errors import InvalidData, InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import Task
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter

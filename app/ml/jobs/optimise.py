@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.decisions.design import Design, common_inputs

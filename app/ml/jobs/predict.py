@@ -15,7 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, StringConstraints
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
 from app.ml.contract.column_names import no_column

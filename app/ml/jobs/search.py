@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation
@@ -22,7 +23,8 @@ from app.ml.training.counts import scaling_faults
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
-from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_fault
+from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_faults
+from app.ml.training.related_rows import check_relations
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.search import CandidateResult, rank
 from app.ml.training.train import train
@@ -50,7 +52,8 @@ class SearchRequest(SearchSpec, Request):
     metric: str | None = Field(
         None,
         description="Metric that ranks the candidates: one of the report such as rmse, mae, r2, accuracy, log_loss or "
-        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors. Of clusterings silhouette, "
+        "roc_auc; or q, the goodness of fit of a least-squares fit with known errors; or structural_risk, of two "
+        "classes the errors on the training rows and a term that grows with the capacity. Of clusterings silhouette, "
         "davies_bouldin, stability (agreement of the clusters of different fits), gap (how much tighter they are "
         "than those of rows without clusters), or with a target adjusted_rand or adjusted_mutual_information; of trees "
         "of clusters cophenetic_correlation. Of projections trustworthiness, continuity or stress, or with "
@@ -120,11 +123,15 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     plans = _plans(found, sheet, fixed)
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
-    if fault := metric_fault(request.metric, plans[0].task, compared=plans[0].reference is not None):
-        raise InvalidRequest(faults=[Fault("/metric", fault)])
+    algorithms, compared = [one.spec.algorithm.name for one in found], plans[0].reference is not None
+    details = metric_faults(request.metric, plans[0].task, algorithms, compared=compared)
+    if faults := [Fault("/metric", detail) for detail in details]:
+        raise InvalidRequest(faults=faults)
     if request.metric == "gap" and request.relations is not None:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
         raise InvalidRequest(faults=[Fault("/metric", detail)])
+    if request.relations is not None:
+        _check_small(request, plans, known)
     each = fits(request.metric, request.validation.folds)
     last = 0.0 if request.model is None else max(one.seconds - BASE_SECONDS + one.halvings for one in plans)
     estimate = SearchEstimate(
@@ -137,6 +144,18 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     names = tuple(sorted({one.spec.algorithm.name for one in found}))
     names += tuple(version.header.algorithm for version in known.models)
     return Checked(request.model, None, tuple(sorted(set(names))), estimate)
+
+
+def _check_small(request: SearchRequest, plans: Sequence[Plan], known: JobContext) -> None:
+    """Reads the relations, if the datasets are small. Raises InvalidRequest, naming cells, as the job would."""
+    sources = known.small()
+    if sources is None:
+        return
+    source, *others = sources
+    table = source.used_as(request.kinds).read()
+    related = next((RelatedTable(one.sheet.digest, one.sheet.columns, cache(one.read)) for one in others), None)
+    for planned in {one.spec.algorithm.name: one for one in plans}.values():
+        check_relations(planned._replace(related=related), table)
 
 
 class _Fixed(NamedTuple):

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn

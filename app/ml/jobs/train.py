@@ -85,14 +85,10 @@ def _checked(request: TrainRequest, known: JobContext) -> tuple[int, Plan]:
 
 def _check_small(request: TrainRequest, known: JobContext, versions: Versions) -> None:
     """Reads the relations, if the datasets are small. Raises InvalidRequest, naming cells, as the job would."""
-    sources = []
-    for place, sheet in enumerate(known.datasets):
-        table = known.at_hand(place)
-        if table is None:
-            return
-        sources.append(Source(sheet, iter([table])))
-    planned, read = _rows(request, sources, known.memory_bytes, versions)
-    check_relations(planned, read())
+    sources = known.small()
+    if sources is not None:
+        planned, read = _rows(request, sources, known.memory_bytes, versions)
+        check_relations(planned, read())
 
 
 def _rows(

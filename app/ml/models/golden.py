@@ -32,7 +32,7 @@ def record_golden(model: Model, table: pa.Table) -> dict[str, Any]:
     "outputs"?}.
     """
     names = [column.name for column in model.inputs]
-    columns = [[_sent(value) for value in table.column(name).to_pylist()] for name in names]
+    columns = [[as_sent(value) for value in table.column(name).to_pylist()] for name in names]
     golden = {"columns": names, "data": [list(row) for row in zip(*columns, strict=True)]}
     return golden | _predictions(_predict(model, golden))
 
@@ -58,7 +58,7 @@ def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
 def golden_table(model: Model, golden: Mapping[str, Any]) -> pa.Table | Matrix:
     """The rows as a table of the model's inputs, or as the raw matrix."""
     # The database writes 1e16 with all its digits, and reads a whole number.
-    body = {"columns": golden["columns"], "data": [[_sent(cell) for cell in row] for row in golden["data"]]}
+    body = {"columns": golden["columns"], "data": [[as_sent(cell) for cell in row] for row in golden["data"]]}
     return read_rows(body, model.inputs, max_rows=len(golden["data"])).table
 
 
@@ -92,8 +92,8 @@ def _close(now: JSON, then: JSON) -> bool:
     return bool(np.allclose(ours, theirs, rtol=TOLERANCE, atol=reach, equal_nan=True))
 
 
-def _sent(value: Any) -> JSON:
-    """A cell as JSON has it."""
+def as_sent(value: Any) -> JSON:
+    """A cell of a table as a client sends it in JSON."""
     if hasattr(value, "isoformat"):
         return value.isoformat()
     if isinstance(value, float) and np.isnan(value):

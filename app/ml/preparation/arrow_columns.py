@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import Fault, InvalidData, place
+from app.errors import InvalidData
+from app.faults import Fault, place
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.notation import Notation

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.errors import Fault, place
+from app.faults import Fault, place
 from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.date_parts import AT, TIMED, by_date, part_names
 from app.ml.preparation.request import DatePart, Dates

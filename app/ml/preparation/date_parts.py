@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault, InvalidData, place
+from app.errors import InvalidData
+from app.faults import Fault, place
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.arrow_columns import Raw

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.date_checks import date_faults, date_names, part_count
 from app.ml.preparation.date_parts import by_date

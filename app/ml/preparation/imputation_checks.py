@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from app.errors import Fault, place
+from app.faults import Fault, place
 from app.ml.contract.columns import ColumnKind
 from app.ml.numerics.scaling import FAR
 from app.ml.preparation.imputation import SUMMARIES, constant_fill

@@ -71,6 +71,18 @@ class Layout:
         return np.flatnonzero(measured & self._used)
 
     @cached_property
+    def sources(self) -> Labels:
+        """(d,) the input that each column of the matrix is made of; -1 for a function of several inputs."""
+        made = [
+            np.full(len(one.names), self.basis.inputs.index(one.date) if isinstance(one, DateParts) else -1, np.intp)
+            for one in self.basis.functions
+        ]
+        wide = np.concatenate([np.arange(len(self.basis.inputs)), *made])
+        levels = [] if self.keeps_categories else [np.repeat(self.indicated, self._sizes)]
+        encoded = [np.full(len(one.suffixes), one.place, np.intp) for one in self.encodings]
+        return np.concatenate([wide[self.direct], *levels, *encoded])
+
+    @cached_property
     def indicated(self) -> Labels:
         """Categorical inputs with an indicator for each level."""
         encoded = [one.place for one in self.encodings]

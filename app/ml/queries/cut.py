@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge, Fault, InvalidRequest
+from app.errors import BodyTooLarge, InvalidRequest
+from app.faults import Fault
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.clustering.linkage import heights_beside, labels, merges_below, widest_gap
 from app.ml.query import Query, Subject, declared

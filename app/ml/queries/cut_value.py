@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest, NotOffered, place
+from app.errors import InvalidRequest, NotOffered
+from app.faults import Fault, place
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.graphs.graph_cuts import cuts, total, trace
 from app.ml.numerics.graphs.kept_graph import MOST_EDGES

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.density.normal_ellipsoids import (

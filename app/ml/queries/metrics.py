@@ -10,7 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field, RootModel
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, unknown_labels
 from app.ml.evaluation.costs import Costs, cost_faults

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import BodyTooLarge, Fault, InvalidRequest
+from app.errors import BodyTooLarge, InvalidRequest
+from app.faults import Fault
 from app.ml.contract.labels import Label
 from app.ml.models.model import Model
 from app.ml.models.model_response import Flag, ModelResponse, flags_of

@@ -9,7 +9,8 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.query import Query
 from app.ml.tables.distance_request import (
     DistanceMatrix,

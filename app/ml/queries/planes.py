@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge, Fault, InvalidRequest
+from app.errors import BodyTooLarge, InvalidRequest
+from app.faults import Fault
 from app.ml.models.decoding import MOST_VALUES
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import Field
 
-from app.errors import Fault, InvalidRequest, NotOffered
+from app.errors import InvalidRequest, NotOffered
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Matrix
 from app.ml.models.model import Model

@@ -8,7 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Label

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from app.errors import BodyTooLarge, Fault, InvalidRequest
+from app.errors import BodyTooLarge, InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.contract.labels import Label
 from app.ml.models.model_response import ModelResponse

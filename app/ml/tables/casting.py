@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import Fault, place
+from app.faults import Fault, place
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn

@@ -6,7 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge, Fault, InvalidRequest
+from app.errors import BodyTooLarge, InvalidRequest
+from app.faults import Fault
 from app.ml.contract.algorithm import Matrix
 from app.ml.numerics.neighbours.dissimilarity_matrix import (
     Dissimilarity,

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import BodyTooLarge, Fault, InvalidData, InvalidRequest, place
+from app.errors import BodyTooLarge, InvalidData, InvalidRequest
+from app.faults import Fault, place
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn
 from app.ml.tables.cells import Flaw, flaw, read_cells

@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from app.errors import Fault, InvalidRequest, steps
+from app.errors import InvalidRequest
+from app.faults import Fault, steps
 from app.ml.training.train_spec import AlgorithmSpec, TrainSpec
 from app.validation import sentence
 from app.wire import Body

@@ -12,7 +12,8 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.contract.algorithm import Data, Task, Vector
 from app.ml.contract.labels import Class
 from app.suggestions import no_such

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
@@ -70,7 +70,8 @@ def cost_of(
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
     if algorithm.fit_blocks is not None:
         seconds += nested.seconds(algorithm, spec.algorithm, task, size)
-    return Cost(BASE_BYTES + row_bytes * HELD * batch, round(BASE_SECONDS + seconds, 2), batch)
+    own = int(algorithm.memory(spec.algorithm, size._replace(rows=batch)))
+    return Cost(BASE_BYTES + row_bytes * HELD * batch + own, round(BASE_SECONDS + seconds, 2), batch)
 
 
 def halving_seconds(spec: TrainSpec, task: Task, size: Size) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Learner
 from app.ml.contract.columns import TableColumn

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml import nested
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Labels

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Form
 from app.ml.contract.columns import ColumnKind, TableColumn

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.request import Preprocessing

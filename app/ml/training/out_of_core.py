@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.contract.algorithm import Context, Data, Fit, Labels, Progress, Vector
 from app.ml.evaluation.splits import Split
 from app.ml.numerics.scaling import Spread, merged, spread

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from app.errors import Fault, InvalidRequest
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Form, Inputs, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn

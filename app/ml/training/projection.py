@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.columns import ColumnKind, TableColumn

@@ -3,7 +3,7 @@
 A criterion of the training rows takes one fit of all of them, as the report of the chosen candidate does.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from app.ml.evaluation.splits import Split
 from app.ml.statistics.metric_value import MEASURES
 from app.ml.training.cluster_criteria import REFERENCES, gap, stability
 from app.ml.training.fit import evaluate_training_rows, fit_rows, predict_training_rows
+from app.ml.training.structural_risk import STRUCTURAL_RISK, capacity_faults, structural_risk
 from app.ml.training.training_set import TrainingSet
 
 Q = "q"
@@ -42,12 +43,19 @@ def _of_training_rows(
     return np.array(values or [np.nan])
 
 
+def _structural(training_set: TrainingSet, rows: Labels, _splits: Sequence[Split], seed: int) -> Vector:
+    """(4,) the bound, and the three parts of `Risk`."""
+    risk = structural_risk(training_set, rows, seed)
+    return np.array([risk.bound, *risk])
+
+
 CRITERIA: Mapping[str, Criterion] = {
     "stability": Criterion(stability, PredictionKind.LABEL, fits=1),
     "gap": Criterion(gap, PredictionKind.LABEL, fits=1 + REFERENCES),
     "cophenetic_correlation": Criterion(partial(_of_training_rows, "cophenetic_correlation"), PredictionKind.LABEL),
     "bic": Criterion(partial(_of_training_rows, "bic"), PredictionKind.LOG_DENSITY, higher=False),
     "aic": Criterion(partial(_of_training_rows, "aic"), PredictionKind.LOG_DENSITY, higher=False),
+    STRUCTURAL_RISK: Criterion(_structural, PredictionKind.PROBABILITIES, higher=False),
 }
 INSTEAD = "take silhouette, davies_bouldin, stability or gap."
 OF_MAPS = "take trustworthiness, continuity or stress."
@@ -74,8 +82,16 @@ NAMES = (*MEASURES, *(name for name in CRITERIA if name not in MEASURES), Q)
 """Names of the metrics that can rank candidates."""
 
 
+def metric_faults(metric: str | None, task: Task, algorithms: Iterable[str], *, compared: bool) -> Iterator[str]:
+    """Why this metric cannot rank the candidates of these algorithms. compared: as for `metric_fault`."""
+    if fault := metric_fault(metric, task, compared=compared):
+        yield fault
+    elif metric == STRUCTURAL_RISK:
+        yield from capacity_faults(algorithms)
+
+
 def metric_fault(metric: str | None, task: Task, *, compared: bool) -> str | None:
-    """Why this metric cannot rank the candidates. compared: whether the request names classes for clusters."""
+    """Why this metric cannot rank this task. compared: whether the request names classes for clusters."""
     if metric is None or metric == Q:
         return None
     ranks = CRITERIA[metric].ranks if metric in CRITERIA else MEASURES[metric].of if metric in MEASURES else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Labels, Task
 from app.ml.contract.column_names import no_column

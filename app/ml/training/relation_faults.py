@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import JSON, Form, Meaning, Task
 from app.ml.contract.columns import InputColumn, TableColumn

@@ -28,6 +28,7 @@ from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, 
 from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows, predict_training_rows
 from app.ml.training.plan import Plan
 from app.ml.training.ranking_criteria import CRITERIA, Q, higher_is_better, of_all_rows
+from app.ml.training.structural_risk import STRUCTURAL_RISK, Capacity, Risk, vacuous
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
@@ -57,6 +58,9 @@ class CandidateResult(Wire):
     behind: Metric | None = Field(
         None, description="Difference from the first in rank, fold by fold, with the interval of the difference."
     )
+    capacity: Capacity | None = Field(
+        None, description="Capacity of the candidate, where structural_risk ranks; null: it does not."
+    )
     error: str | None = Field(
         None, description="Reason why the candidate could not be evaluated; null: it was evaluated."
     )
@@ -79,6 +83,8 @@ class _Scores(NamedTuple):
     error: str | None = None
     predictions: NDArray[np.float64] = np.zeros(0)
     """(n,) or (n, k) to rows that the fit had not seen, where they can be kept."""
+    risk: Vector = np.zeros(0)
+    """The three parts of `Risk`, if structural risk ranks."""
 
     @property
     def mean(self) -> float:
@@ -112,20 +118,21 @@ def rank(
     if not splits:
         raise InvalidData("There are too few training rows for folds.")
     copies = Copies.look(table, training_set.target.rows, planned.features, planned.target, train=rows).among(rows)
-    name = metric or _usual(training_set, found)
+    name = metric or usual_metric(training_set, [candidate.spec for candidate in found])
     comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
     stages(0.0, f"candidate 1 of {len(found)}")
     tasks = [partial(_scores, comparison, candidate.spec) for candidate in found]
     for place, score in enumerate(training_set.each(_Scores, tasks)):
-        contender = Contender(place, found[place].spec, _cost(name, score.validation), score.predictions)
+        contender = Contender(place, found[place].spec, cost_of(name, score.validation), score.predictions)
         kept = with_one_more(kept, contender, comparison.room)
         scores.append(score._replace(predictions=np.zeros(0)))
         stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
     options = "all" if of_all_rows(name) else f"the same {len(splits)} folds of"
     result = f"{len(found)} candidates on {options} {rows.size} training rows."
     ranking = _ranked(found, scores, name, rule, result)
-    warned = warnings(None, copies.across(splits), rows.size, grouped=training_set.groups is not None)
+    warned = [*warnings(None, copies.across(splits), rows.size, grouped=training_set.groups is not None)]
+    warned += [*vacuous(float(score.validation[0]) for score in scores if score.risk.size)]
     return ranking._replace(ensemble=ensemble(kept, comparison, fold_models=fold_models), warnings=tuple(warned))
 
 
@@ -137,7 +144,9 @@ def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
         if metric == Q:
             return _Scores(np.array([_q(training_set, rows, seed)]), np.zeros(0))
         if metric in CRITERIA:
-            return _Scores(CRITERIA[metric].values(training_set, rows, comparison.splits, seed), np.zeros(0))
+            values = CRITERIA[metric].values(training_set, rows, comparison.splits, seed)
+            of_risk = 1 if metric == STRUCTURAL_RISK else values.size
+            return _Scores(values[:of_risk], np.zeros(0), risk=values[of_risk:])
         for split in comparison.splits:
             fitted = fit_rows(training_set, rows[split.train], seed)
             if training_set.task.supervised:
@@ -170,13 +179,13 @@ def _q(training_set: TrainingSet, rows: Labels, seed: int) -> float:
 
 
 def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, rule: str, result: str) -> Ranking:
-    cost = np.array([_cost(metric, score.mean) for score in scores])
+    cost = np.array([cost_of(metric, score.mean) for score in scores])
     if not np.isfinite(cost).any():
         errors = [score.error for score in scores if score.error]
         raise InvalidData(errors[0] if errors else f"No candidate has a defined {metric} here.")
-    order = _order(cost)
+    order = order_of(cost)
     if rule == "one_standard_error":
-        limit = cost[order[0]] + _standard_error(scores[order[0]].validation)
+        limit = cost[order[0]] + standard_error(scores[order[0]].validation)
         chosen = int(np.flatnonzero(cost <= limit)[0])
         order = np.array([chosen, *(place for place in order if place != chosen)])
     best = int(order[0])
@@ -190,6 +199,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, 
             train=_mean(metric, score.train),
             folds=[None if np.isnan(value) else value for value in score.validation.tolist()],
             behind=None if place == best else _behind(metric, scores[best], score),
+            capacity=Capacity.of(Risk(*score.risk.tolist())) if score.risk.size else None,
             error=score.error or (None if np.isfinite(score.mean) else f"Its {metric} is undefined."),
         )
         for place, (candidate, score) in enumerate(zip(found, scores, strict=True))
@@ -197,18 +207,18 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, 
     return Ranking(metric, tried, best, result)
 
 
-def _usual(training_set: TrainingSet, found: Sequence[Candidate]) -> str:
+def usual_metric(training_set: TrainingSet, specs: Sequence[TrainSpec]) -> str:
     """That of the task; accuracy where the shares of classes of a candidate are no probabilities, and separation where
     a projection learns from classes.
     """
     task = training_set.task
     if not task.supervised and training_set.target.codes is not None:
         return SEPARATION
-    of_degrees = (nested.degrees(find(one.spec.algorithm.name).algorithm, one.spec.algorithm) for one in found)
+    of_degrees = (nested.degrees(find(one.algorithm.name).algorithm, one.algorithm) for one in specs)
     return "accuracy" if task.of_classes and any(of_degrees) else task.record.measure
 
 
-def _cost(metric: str, value: N) -> N:
+def cost_of(metric: str, value: N) -> N:
     """The lower the better."""
     return -value if higher_is_better(metric) else value
 
@@ -216,10 +226,10 @@ def _cost(metric: str, value: N) -> N:
 def _behind(metric: str, best: _Scores, other: _Scores) -> Metric | None:
     if other.validation.shape != best.validation.shape:
         return None
-    return _mean(f"{metric}_difference", _cost(metric, other.validation - best.validation))
+    return _mean(f"{metric}_difference", cost_of(metric, other.validation - best.validation))
 
 
-def _order(cost: Vector) -> Labels:
+def order_of(cost: Vector) -> Labels:
     """Ascending; of costs that are equal but for rounding the first comes first, what is not a number last."""
     sorted_, order = np.sort(cost), np.argsort(cost, kind="stable")
     steps = np.diff(sorted_) > TIE * np.abs(sorted_[1:])
@@ -227,7 +237,7 @@ def _order(cost: Vector) -> Labels:
     return order[np.lexsort((order, group))]
 
 
-def _standard_error(values: Vector) -> float:
+def standard_error(values: Vector) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.contract.algorithm import Accepts, Meaning
 from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.numerics.linear_algebra.definiteness import negative_spectrum
 from app.ml.preparation.arrow_columns import Raw, pointer
 from app.ml.preparation.request import Preprocessing
 from app.ml.training.feature_choice import without_role
@@ -78,19 +79,9 @@ def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, acc
 
 
 def _demand_inner_products(values: NDArray[np.float64]) -> None:
-    """Raises InvalidData, with the smallest eigenvalue, for a symmetric kernel that is not positive semidefinite.
-
-    Eigenvalues below 0 by no more than rounding of the largest pass: the kernel has a Cholesky factor when that is
-    added to its diagonal.
-    """
-    largest = float(np.abs(values).max(initial=0.0))
-    if np.isnan(largest) or largest == 0:
-        return
-    scaled = values / largest
-    scaled[np.diag_indices_from(scaled)] += TOLERANCE * np.linalg.norm(scaled)
-    if scipy.linalg.lapack.dpotrf(scaled.T, lower=True, overwrite_a=True, clean=False)[1]:
-        smallest = largest * scipy.linalg.eigvalsh(values / largest, subset_by_index=[0, 0])[0]
-        detail = f"The kernel is not positive semidefinite: its smallest eigenvalue is {smallest:.6g}."
+    """Raises InvalidData, with the smallest eigenvalue, for a symmetric kernel that is not positive semidefinite."""
+    if (spectrum := negative_spectrum(values)) is not None:
+        detail = f"The kernel is not positive semidefinite: its smallest eigenvalue is {spectrum[0]:.6g}."
         raise InvalidData(faults=[Fault("/relations/meaning", detail, "not_positive_semidefinite")])
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.catalogue import catalogue, find
 from app.ml.contract.algorithm import JSON, ColumnUnits
 from app.ml.contract.labels import Class

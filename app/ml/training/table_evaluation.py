@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml.contract.algorithm import JSON, Data, FittedLearner, Labels, Matrix, Task, Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.errors import Fault
+from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Algorithm, TargetKind, Task
 from app.ml.contract.columns import ColumnKind, TableColumn

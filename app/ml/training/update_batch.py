@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import JSON, Fit, Size, Task
 from app.ml.contract.columns import TableColumn

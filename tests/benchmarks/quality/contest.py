@@ -61,7 +61,7 @@ def contests(name: str, algorithms: frozenset[str] = frozenset()) -> list[Line]:
             continue
         ours, unfinished = _ours(algorithm, table, splits)
         if peer.name not in seen:
-            seen[peer.name] = _joined(_theirs(peer, table, split) for split in splits)
+            seen[peer.name] = joined(losses_of(peer, table, split) for split in splits)
         theirs = seen[peer.name]
         for measure in ours:
             if measure == "RMSE" or measure in peer.measures:
@@ -81,9 +81,11 @@ class Fitted(NamedTuple):
     """CPU time of the training."""
 
 
-def fitted(algorithm: str, table: Table, split: Split) -> Fitted:
+def fitted(algorithm: str, table: Table, split: Split, **params: Any) -> Fitted:
+    """params: those of the algorithm other than its defaults."""
     task = Task.CLASSIFICATION if table.classes else Task.REGRESSION
-    requested = {"target": table.target, "algorithm": {"name": algorithm}, "validation": {"test_fraction": 0}}
+    named = {"name": algorithm} | params
+    requested = {"target": table.target, "algorithm": named, "validation": {"test_fraction": 0}}
     spec, begun = TrainSpec.model_validate(requested | {"task": task}), time.process_time()
     trained = train(plan(spec, sheet(split.train), split.train.num_rows), split.train, data_digest="sha256:0")
     seconds = time.process_time() - begun
@@ -98,11 +100,11 @@ def fitted(algorithm: str, table: Table, split: Split) -> Fitted:
 
 def _ours(algorithm: str, table: Table, splits: list[Split]) -> tuple[Losses, int]:
     each = [fitted(algorithm, table, split) for split in splits]
-    return _joined(one.losses for one in each), sum(not one.converged for one in each)
+    return joined(one.losses for one in each), sum(not one.converged for one in each)
 
 
-def _theirs(peer: Peer, table: Table, split: Split) -> dict[str, float]:
-    x, new_x = (_frame(part.drop_columns([table.target])) for part in split)
+def losses_of(peer: Peer, table: Table, split: Split) -> dict[str, float]:
+    x, new_x = (framed_columns(part.drop_columns([table.target])) for part in split)
     y = split.train[table.target].to_numpy(zero_copy_only=False)
     estimator = peer.make()
     with warnings.catch_warnings():
@@ -117,7 +119,7 @@ def _theirs(peer: Peer, table: Table, split: Split) -> dict[str, float]:
         return {"error": float((estimator.predict(new_x) != codes).mean())}
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
+def framed_columns(table: pa.Table) -> pd.DataFrame:
     """Times as seconds, as the service has them."""
     frame = table.to_pandas()
     for name in frame.select_dtypes("datetimetz"):
@@ -135,7 +137,7 @@ def _rmse(predicted: Array, truth: Array) -> dict[str, float]:
     return {"RMSE": float(np.sqrt(np.mean((predicted - truth) ** 2)))}
 
 
-def _joined(each: Any) -> Losses:
+def joined(each: Any) -> Losses:
     each = list(each)
     return {measure: [losses[measure] for losses in each] for measure in each[0]}
 

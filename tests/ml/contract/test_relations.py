@@ -38,6 +38,7 @@ PARAMETERS = {
     "one_class_svm": {"indefinite": "project"},
     "svm": {"indefinite": "project"},
     "svr": {"indefinite": "project"},
+    "transductive_svm": {"indefinite": "project"},
 }
 """Parameters with which an algorithm takes relations, where the defaults do not."""
 

@@ -88,7 +88,7 @@ def test_a_tie_goes_to_the_first(diabetes):
 
 def test_ties_are_ties_but_for_rounding():
     cost = np.array([1.0 + 1e-13, np.nan, 1.0, 0.5, np.nan, 1.0 + 1e-6])
-    assert search._order(cost).tolist() == [3, 0, 2, 5, 1, 4]
+    assert search.order_of(cost).tolist() == [3, 0, 2, 5, 1, 4]
 
 
 def test_one_standard_error_takes_the_first_that_is_near_enough(diabetes):

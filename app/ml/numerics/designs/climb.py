@@ -30,6 +30,8 @@ class Slopes(NamedTuple):
     """(1 + k,)."""
     gradients: Matrix
     """(1 + k, d) by the free variables, in values per width; 0 for others."""
+    constant: bool
+    """True if no step changes the first value."""
 
 
 def slopes(space: DesignSpace, functions: Functions, point: Vector, step: float = STEP) -> Slopes:
@@ -46,7 +48,7 @@ def slopes(space: DesignSpace, functions: Functions, point: Vector, step: float 
     down, up = values[1 : 1 + len(free)], values[1 + len(free) :]
     with np.errstate(invalid="ignore"):  # a value may be −∞
         gradients[:, free] = ((up - down) / (high - low)[:, None] * space.width[free, None]).T
-    return Slopes(values[0], gradients)
+    return Slopes(values[0], gradients, constant=bool((values[:, 0] == values[0, 0]).all()))
 
 
 def climb(space: DesignSpace, functions: Functions, point: Vector, max_iter: int = 60) -> Vector:

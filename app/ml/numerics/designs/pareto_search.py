@@ -74,7 +74,7 @@ def _selected(points: Matrix, scores: FrontScores) -> tuple[Matrix, FrontScores]
 
 
 def _ranks_of_many(scores: FrontScores) -> Labels:
-    """As `ranks`, without the square of the number of first points: those outside the best by some value come last."""
+    """Ranks (n,) without the square of the number of first points: those outside the best by some value come last."""
     n = len(scores.missed)
     if n <= 4 * POPULATION:
         return ranks(scores.values, scores.missed)

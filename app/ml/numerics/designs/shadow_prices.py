@@ -6,7 +6,8 @@ Where f is largest under limits, its gradient is a sum of those of the limits th
 
 and λᵢ is the change of the maximum for a change of cᵢ by one. Non-negative least squares finds the multipliers; what of
 the gradient they leave shows whether the point is a maximum. Derivatives are differences, at two steps: where these
-disagree the function is not smooth, and where all are zero it is constant around the point, as sums of trees are.
+disagree the function is not smooth, and where no step changes its value it is constant around the point, as sums of
+trees are.
 
 Source: Battiti & Brunato, The LION Way, section 8.3.1; Nocedal & Wright (2006), Numerical Optimization, theorem 12.1;
 Lawson & Hanson (1974), Solving Least Squares Problems, ch. 23.
@@ -23,6 +24,8 @@ from app.ml.numerics.designs.design_space import DesignSpace
 
 TOUCHES = 1e-5
 """Share of a width, or of the largest change along one, within which a point touches a limit."""
+TINY = 0.01
+"""Share of a step that no longer crosses an edge of a step function, as a rule."""
 AGREE = 0.05
 """Share of the largest slope by which those of two steps may differ."""
 LEFT = 0.05
@@ -57,11 +60,12 @@ class Prices(NamedTuple):
 def shadow_prices(space: DesignSpace, functions: Functions, point: Vector, spread: float) -> Prices:
     """functions: the value, then demands, each at least 0. spread: of the value over the space."""
     coarse, fine = slopes(space, functions, point, 10 * STEP), slopes(space, functions, point)
-    if spread > 0 and not coarse.gradients[0].any() and not fine.gradients[0].any():
+    if spread > 0 and fine.constant:
         return Prices(None, "step_function")
     scale = np.maximum(np.abs(fine.gradients).max(axis=1, initial=0.0), [spread, *np.zeros(len(fine.values) - 1)])
     if (np.abs(coarse.gradients - fine.gradients).max(axis=1, initial=0.0) > AGREE * scale).any():
-        return Prices(None, "not_smooth")
+        edge = slopes(space, functions, point, TINY * STEP)
+        return Prices(None, "step_function" if edge.constant else "not_smooth")
     limits = touched(space, fine, point)
     multipliers = _multipliers(fine.gradients[0], [limit.gradient for limit in limits])
     left = fine.gradients[0] - sum(

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Data, Labels, Matrix, Task
-from app.ml.contract.data import Unlabelled
-from app.ml.contract.relations import Relations
+from app.ml.contract.algorithm import Data, Matrix
 from app.ml.numerics.graphs.node_values import numbered, same_for_equal
+from app.ml.numerics.half_labelled import joined
 
 
 class LabelledNodes(NamedTuple):
@@ -34,29 +33,4 @@ class LabelledNodes(NamedTuple):
 
 
 def labelled_nodes(data: Data) -> LabelledNodes:
-    rest = data.unlabelled or Unlabelled(data.x[:0])
-    weights = data.weights / data.weights.mean()
-    joined = Data.of(
-        Task.REGRESSION,
-        np.concatenate([data.x, rest.x]),
-        np.concatenate([data.y, np.full(len(rest.x), -1.0)]),
-        weights=np.concatenate([weights, np.ones(len(rest.x))]),
-        numbers=_numbers(data, rest),
-        relations=_relations(data, rest),
-    )
-    return LabelledNodes(numbered(joined), data.targets.shape[1])
-
-
-def _numbers(data: Data, rest: Unlabelled) -> Labels:
-    if data.numbers is None or (len(rest.x) and rest.numbers is None):
-        return np.arange(len(data.x) + len(rest.x))
-    return data.numbers if rest.numbers is None else np.concatenate([data.numbers, rest.numbers])
-
-
-def _relations(data: Data, rest: Unlabelled) -> Relations | None:
-    """Between all rows; of a square they are the columns, which all rows have."""
-    if data.relations is None or not len(rest.x):
-        return data.relations
-    if data.square is not None:
-        return data.relations._replace(square=np.concatenate([data.x, rest.x]))
-    return rest.relations
+    return LabelledNodes(numbered(joined(data)), data.targets.shape[1])

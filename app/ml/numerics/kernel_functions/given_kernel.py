@@ -7,6 +7,11 @@ import numpy as np
 from app.ml.contract.algorithm import Matrix, Vector
 
 
+def places(count: int) -> Matrix:
+    """(count, 1) places of all rows of a table."""
+    return np.arange(float(count))[:, None]
+
+
 class Given(NamedTuple):
     """Values of a table (p, q): p on the left, q on the right."""
 

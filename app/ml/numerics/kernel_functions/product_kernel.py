@@ -6,6 +6,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction
+from app.ml.numerics.kernel_functions.kernel_pair import joint_logarithms, with_joint_logarithms
 
 
 class Product(NamedTuple):
@@ -26,12 +27,11 @@ class Product(NamedTuple):
 
     def logarithms(self) -> Vector:
         """Those of the first kernel, then of the second."""
-        return np.concatenate([self.first.logarithms(), self.second.logarithms()])
+        return joint_logarithms(self)
 
     def with_logarithms(self, values: Vector) -> Self:
         """A product of kernels with parameters of these logarithms."""
-        own, other = np.split(values, [len(self.first.logarithms())])
-        return self._replace(first=self.first.with_logarithms(own), second=self.second.with_logarithms(other))
+        return type(self)(*with_joint_logarithms(self, values))
 
     def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
         """Those of the first kernel with weights times the second, then the other way round."""

@@ -18,8 +18,8 @@ def probabilities(scores: Matrix) -> Matrix:
     if scores.shape[1] == 1:
         small = np.exp(-np.abs(scores))  # of whichever class is less likely, before dividing: it never overflows
         return np.asarray(np.where(scores < 0, small, 1.0) / (1.0 + small))
-    share = np.exp(scores - scores.max(axis=1, keepdims=True))
-    share /= share.sum(axis=1, keepdims=True)
+    share = np.exp(scores - np.maximum.reduce(scores, axis=1, keepdims=True))
+    share /= np.add.reduce(share, axis=1, keepdims=True)
     return np.asarray(share)
 
 

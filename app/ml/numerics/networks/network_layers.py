@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.networks.compiled.one_row import KINDS, standard_inputs, unit_values
 from app.ml.numerics.row_blocks import blocks
 
 FARTHEST_INPUT = 1e6
@@ -128,11 +129,21 @@ def layer_values(network: Network, activation: Activation, x: Matrix, layers: in
 def outputs(network: Network, activation: Activation, x: Matrix) -> Matrix:
     """Outputs (n, s) of rows (n, d)."""
     if len(x) == 1:
-        return _passed(network, activation, network.inputs(x), range(len(network.weights)))
+        return _of_one(network, activation, np.ascontiguousarray(x[0]))[None]
     found = np.empty((len(x), network.sizes[-1]))
     for rows in blocks(len(x), max(network.sizes)):
         found[rows] = _passed(network, activation, network.inputs(x[rows]), range(len(network.weights)))
     return found
+
+
+def _of_one(network: Network, activation: Activation, row: Vector) -> Vector:
+    """Outputs (s,) of a row (d,)."""
+    values, last = np.empty(row.size), len(network.weights) - 1
+    standard_inputs.lean(row, network.shift, network.scale, FARTHEST_INPUT, values)
+    for place, (weights, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        before, values = values, np.empty(bias.size)
+        unit_values.lean(before, weights, bias, KINDS["identity" if place == last else activation], values)
+    return values
 
 
 def outputs_from(network: Network, activation: Activation, values: Matrix, layer: int) -> Matrix:

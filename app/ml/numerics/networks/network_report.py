@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import ColumnUnits, Data, Matrix, Vector
 from app.ml.numerics.networks.back_propagation import NetworkRows
-from app.ml.numerics.networks.epochs import TrainedNetwork, usual_batch
+from app.ml.numerics.networks.epochs import TrainedNetwork, most_rows, usual_batch
 from app.ml.numerics.networks.network_layers import Activation, Network, activate, parts, slopes
 from app.ml.numerics.networks.network_params import NetworkParams
 from app.ml.numerics.networks.network_training import NetworkLoss, NetworkTask
 
+COPIES = {"adam": 100.0, "sgd": 70.0, "lbfgs": 520.0, "conjugate_gradient": 145.0, "one_step_secant": 145.0}
+"""Bytes that a training holds for each weight at its peak, where they are not 90."""
 VANISHED = 1e-3
 """Slope of the first layer, as a share of that of the last, below which a start is reported."""
 VANISHING = (
@@ -91,6 +93,13 @@ def seconds(params: NetworkParams, sizes: Sequence[float], rows: float) -> float
         return params.max_iter * (1e-4 + rows * weights * 3e-10)
     steps = max(1.0, rows / (params.batch_size or usual_batch(int(rows))))
     return params.epochs * (steps * (5e-5 + 2e-9 * weights) + rows * weights * 1.5e-10)
+
+
+def memory(params: NetworkParams, sizes: Sequence[float], rows: float) -> float:
+    """Bytes of the copies of all weights that a training holds, and of the values of some rows with their errors."""
+    weights = sum((p + 1) * q for p, q in itertools.pairwise(sizes))
+    batch = params.batch_size or usual_batch(int(rows)) if params.stochastic else most_rows([int(q) for q in sizes])
+    return COPIES.get(params.optimizer, 90.0) * weights + 16 * min(rows, max(batch, LOOKED_AT)) * sum(sizes)
 
 
 def endings(params: NetworkParams, end: TrainedNetwork, start_slopes: Vector, *, early: bool) -> Iterator[str]:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import Fault, InvalidData
+from app.errors import InvalidData
+from app.faults import Fault
 from app.ml.contract.algorithm import Data, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Class, Label

@@ -1,11 +1,12 @@
 """Rows of a kernel matrix, computed when they are needed: of points, or of a given square."""
 
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.kernel_functions.anova_kernel import Anova
+from app.ml.numerics.kernel_functions.given_kernel import Given, places
 from app.ml.numerics.kernel_functions.kernel_params import Kernel
 from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.kernel_functions.polynomial_kernel import Polynomial
@@ -13,92 +14,63 @@ from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 from app.ml.numerics.kernel_functions.sigmoid_kernel import Sigmoid
 from app.ml.numerics.support_vectors.compiled import kernel_values as compiled
 
-
-class KernelRows(Protocol):
-    """The kernel matrix of n rows, by row."""
-
-    @property
-    def diagonal(self) -> Vector:
-        """(n,) values of the rows with themselves."""
-        ...
-
-    def fill(self, place: int, found: Vector) -> None:
-        """Write the values (n,) of the row at this place with all rows."""
-        ...
-
-    def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
-        """(l,) sums Σ K coef of the rows at `left`, over those at `right`, with coef (r,) of these."""
-        ...
-
-    def take(self, places: Labels) -> Self:
-        """The matrix of these rows only."""
-        ...
+MEBIBYTE = 2**20
 
 
-class PointRows(NamedTuple):
-    """The kernel matrix of points, which is never formed."""
+class KernelRows(NamedTuple):
+    """The kernel matrix of n rows, by row: of points, of which it is never formed, or a given one."""
 
-    kernel: Kernel
+    kernel: Kernel | Given
     rows: Matrix
-    """(n, d)"""
+    """(n, d); of a given matrix (n, 1) places in it."""
     columns: Matrix
     """(d, n) the same."""
 
     @classmethod
-    def of(cls, kernel: Kernel, rows: Matrix) -> Self:
+    def of(cls, kernel: Kernel | Given, rows: Matrix) -> Self:
         return cls(kernel, rows, np.ascontiguousarray(rows.T))
+
+    @classmethod
+    def given(cls, square: Matrix) -> Self:
+        """A given matrix (n, n)."""
+        return cls.of(Given(square), places(len(square)))
 
     @property
     def diagonal(self) -> Vector:
+        """(n,) values of the rows with themselves."""
         return self.kernel.diagonal(self.rows)
 
     def fill(self, place: int, found: Vector) -> None:
+        """Write the values (n,) of the row at this place with all rows."""
         values_to(self.kernel, self.rows[place : place + 1], self.columns, found[None])
 
     def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
+        """(l,) sums Σ K coef of the rows at `left`, over those at `right`, with coef (r,) of these."""
         if isinstance(self.kernel, Linear):
             sums: Vector = self.rows[left] @ (coef @ self.rows[right])
             return sums
         return weighted_sums(self.kernel, self.rows[left], self.columns[:, right], coef[:, None])[:, 0]
 
     def take(self, places: Labels) -> Self:
+        """The matrix of these rows only."""
         return type(self)(self.kernel, self.rows[places], np.ascontiguousarray(self.columns[:, places]))
 
 
-class SquareRows(NamedTuple):
-    """A kernel matrix that is given, or some of its rows and columns."""
-
-    square: Matrix
-    """(m, m)"""
-    places: Labels
-    """(n,) rows of the square that are meant."""
-
-    @property
-    def diagonal(self) -> Vector:
-        values: Vector = self.square[self.places, self.places]
-        return values
-
-    def fill(self, place: int, found: Vector) -> None:
-        np.take(self.square[self.places[place]], self.places, out=found)
-
-    def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
-        sums = np.zeros(len(left))
-        for place, value in zip(self.places[right], coef, strict=True):
-            sums += value * self.square[place, self.places[left]]
-        return sums
-
-    def take(self, places: Labels) -> Self:
-        return type(self)(self.square, self.places[places])
+def held(rows: KernelRows, mebibytes: float) -> KernelRows:
+    """The same matrix, formed once where its values take no more than this; for several programmes of the same rows."""
+    if isinstance(rows.kernel, Given) or 8 * len(rows.rows) ** 2 > mebibytes * MEBIBYTE:
+        return rows
+    return KernelRows.given(kernel_matrix(rows.kernel, rows.rows, rows.columns))
 
 
-def kernel_matrix(kernel: Kernel, rows: Matrix, columns: Matrix) -> Matrix:
+def kernel_matrix(kernel: Kernel | Given, rows: Matrix, columns: Matrix) -> Matrix:
     """(m, n) values for rows (m, d) and points (d, n): each value has the same bits among any others."""
     found = np.empty((len(rows), columns.shape[1]))
     values_to(kernel, rows, columns, found)
     return found
 
 
-def weighted_sums(kernel: Kernel, rows: Matrix, columns: Matrix, coef: Matrix) -> Matrix:
+def weighted_sums(kernel: Kernel | Given, rows: Matrix, columns: Matrix, coef: Matrix) -> Matrix:
     """(m, p) sums of the kernel of rows (m, d) with points (d, n), by coefficients (n, p), each row by itself.
 
     Needs a block of values at a time.
@@ -117,10 +89,13 @@ BLOCK = 2**16
 """Values of a kernel held at a time while they are added up."""
 
 
-def values_to(kernel: Kernel, rows: Matrix, columns: Matrix, found: Matrix) -> None:
+def values_to(kernel: Kernel | Given, rows: Matrix, columns: Matrix, found: Matrix) -> None:
     """`kernel_matrix`, written to an array that is there."""
     kind, gamma, coef0, degree = compiled.LINEAR, 1.0, 0.0, 1
     match kernel:
+        case Given():
+            found[:] = kernel.matrix(rows, columns.T)
+            return
         case Polynomial():
             kind, gamma, coef0, degree = compiled.POLYNOMIAL, kernel.gamma, kernel.coef0, kernel.degree
         case Rbf():

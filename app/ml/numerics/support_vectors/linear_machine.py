@@ -21,7 +21,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.linear_algebra.solve import positive_solver
 from app.ml.numerics.row_blocks import blocks
-from app.ml.numerics.support_vectors.kernel_rows import KernelRows, PointRows
+from app.ml.numerics.support_vectors.kernel_rows import KernelRows
 from app.ml.numerics.support_vectors.smo import Problem, Settings, Solution, edges_of, solution_of, solve
 
 GROWTH = 5.0
@@ -98,10 +98,15 @@ def of_rows(problem: Problem, rows: Labels | slice, factor: float = 1.0) -> Prob
 
 
 def minimum(rows: KernelRows, problem: Problem, settings: Settings) -> Solution:
-    """The minimum by the method for the kernel and the number of rows. The bounds are finite, and β starts from 0."""
-    if isinstance(rows, PointRows) and isinstance(rows.kernel, Linear) and in_weights(*rows.rows.shape):
+    """The minimum by the method for the kernel and the number of rows. The bounds are finite, and Σ β is 0."""
+    if has_weights(rows):
         return solve_linear(rows.rows, problem, settings)
     return solve(rows, problem, settings)
+
+
+def has_weights(rows: KernelRows) -> bool:
+    """True if the machine of these rows is found in the weights of its columns."""
+    return isinstance(rows.kernel, Linear) and in_weights(*rows.rows.shape)
 
 
 def in_weights(rows: float, columns: float) -> bool:

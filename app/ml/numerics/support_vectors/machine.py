@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from app.errors import InvalidData
 from app.ml.contract.algorithm import JSON, Data, Labels, Matrix, Size, Vector
 from app.ml.numerics.kernel_functions.kernel_params import gamma_of
+from app.ml.numerics.linear_algebra.definiteness import negative_spectrum
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.support_vectors.kernel_rows import (
     KernelRows,
-    PointRows,
-    SquareRows,
     kernel_matrix,
     weighted_sums,
 )
@@ -24,8 +23,6 @@ PROJECTED = 4000
 """Rows of a kernel that is projected at most."""
 SAMPLE = 1000
 """Rows whose kernel is looked at for negative eigenvalues."""
-NEGATIVE = 1e-10
-"""Share of the largest eigenvalue below zero that is no rounding."""
 VECTORS = 30
 """Numbers for each row that the method in the weights holds at once, beside the rows."""
 LISTED = 1000
@@ -40,7 +37,7 @@ class Kept(NamedTuple):
     mean: Vector
     """(d,) subtracted from the rows of a linear kernel, if the machine is movable; else zero."""
     least: float
-    """Smallest eigenvalue of the kernel, of some rows, over the largest; 0 where none can be negative."""
+    """Smallest eigenvalue of the kernel, of some rows, over the largest; 0 where none is negative."""
     projector: Matrix | None = None
     """(n, n) VVᵀ with the eigenvectors of positive eigenvalues; None: the kernel is used as it is."""
 
@@ -53,11 +50,11 @@ class Kept(NamedTuple):
         gamma, mean = gamma_of(params, data), np.zeros(data.x.shape[1])
         if data.square is not None:
             square = np.ascontiguousarray(data.square)
-            return cls._definite(params, square, SquareRows(square, np.arange(len(square))), gamma, mean)
+            return cls._definite(params, square, KernelRows.given(square), gamma, mean)
         if params.kernel == "linear" and movable:
             mean = data.x.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = PointRows.of(params.function(gamma), np.ascontiguousarray(data.x - mean))
+            rows = KernelRows.of(params.function(gamma), np.ascontiguousarray(data.x - mean))
             finite = np.isfinite(rows.diagonal).all()
         if not finite:
             raise InvalidData("Values of the kernel are too large for numbers: scale the columns.")
@@ -71,24 +68,25 @@ class Kept(NamedTuple):
 
     @classmethod
     def _definite(cls, params: MachineParams, square: Matrix, rows: KernelRows, gamma: float, mean: Vector) -> Self:
-        values, vectors = scipy.linalg.eigh((square + square.T) / 2)
-        size = max(float(np.abs(values).max()), np.finfo(float).tiny)
-        least = min(float(values[0]) / size, 0.0)
-        if least >= -NEGATIVE * np.sqrt(len(values)):
-            return cls(rows, gamma, mean, least)
+        symmetric = (square + square.T) / 2
+        spectrum = negative_spectrum(symmetric)
+        if spectrum is None:
+            return cls(rows, gamma, mean, 0.0)
         if params.indefinite == "reject":
             raise InvalidData(
-                f"The kernel is not positive semidefinite: its smallest eigenvalue is {values[0]:.3g}, the largest "
-                f"{values[-1]:.3g}. Choose another kernel, or set `indefinite` to `project`."
+                f"The kernel is not positive semidefinite: its smallest eigenvalue is {spectrum[0]:.3g}, the largest "
+                f"{spectrum[-1]:.3g}. Choose another kernel, or set `indefinite` to `project`."
             )
         if len(rows.diagonal) > PROJECTED:
             raise InvalidData(
                 f"A kernel that is not positive semidefinite is projected for up to {PROJECTED:,} training rows; these "
                 f"are {len(rows.diagonal):,}. Choose another kernel."
             )
+        values, vectors = scipy.linalg.eigh(symmetric)
+        least = float(values[0] / np.abs(values).max())
         used = vectors[:, values > 0]
         projected = (used * values[values > 0]) @ used.T
-        return cls(SquareRows(projected, np.arange(len(values))), gamma, mean, least, used @ used.T)
+        return cls(KernelRows.given(projected), gamma, mean, least, used @ used.T)
 
 
 class Machine(NamedTuple):

@@ -3,9 +3,7 @@
 import numpy as np
 
 from app.ml.contract.algorithm import Labels
-from app.ml.numerics.support_vectors.kernel_rows import KernelRows
-
-MEBIBYTE = 2**20
+from app.ml.numerics.support_vectors.kernel_rows import MEBIBYTE, KernelRows
 
 
 class RowCache:

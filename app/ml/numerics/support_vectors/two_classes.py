@@ -35,17 +35,18 @@ class TwoClasses(NamedTuple):
         return TwoClasses(self.rows.take(places), self.signs[places], self.costs[places])
 
 
-def separated(rows: TwoClasses, settings: Settings) -> Solution:
+def separated(rows: TwoClasses, settings: Settings, start: Vector | None = None) -> Solution:
     """The decision function with the least ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ f(xᵢ)).
 
-    Raises InvalidData for a hard margin that does not exist.
+    start: (n,) coefficients within their bounds, of sum 0; None: zeros. Raises InvalidData for a hard margin that does
+    not exist.
     """
     signs, n = rows.signs, rows.signs.size
     if (signs == signs[0]).all():
         return Solution(np.zeros(n), signs - signs[0], float(signs[0]), 0.0, 0.0, 0, True)
     lower = np.where(signs < 0, -rows.costs, 0.0)
     upper = np.where(signs > 0, rows.costs, 0.0)
-    problem = Problem(signs, lower, upper, np.zeros(n))
+    problem = Problem(signs, lower, upper, np.zeros(n) if start is None else start)
     if np.isfinite(rows.costs).all():
         return minimum(rows.rows, problem, settings)
     radius = math.sqrt(max(float(rows.rows.diagonal.max()), 0.0))

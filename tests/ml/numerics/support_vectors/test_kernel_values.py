@@ -8,7 +8,7 @@ from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.kernel_functions.polynomial_kernel import Polynomial
 from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 from app.ml.numerics.kernel_functions.sigmoid_kernel import Sigmoid
-from app.ml.numerics.support_vectors.kernel_rows import PointRows, SquareRows, kernel_matrix, weighted_sums
+from app.ml.numerics.support_vectors.kernel_rows import KernelRows, kernel_matrix, weighted_sums
 
 KERNELS = [
     Linear(),
@@ -28,7 +28,7 @@ def test_the_compiled_kernel_does_what_its_twin_does(kernel, columns):
     rows, others = np.ascontiguousarray(ROWS[:, :columns]), np.ascontiguousarray(OTHERS[:, :columns])
     found = kernel_matrix(kernel, others, np.ascontiguousarray(rows.T))
     np.testing.assert_allclose(found, kernel.matrix(others, rows), rtol=1e-11, atol=1e-13)
-    own = PointRows.of(kernel, rows)
+    own = KernelRows.of(kernel, rows)
     row = np.empty(len(rows))
     own.fill(5, row)
     np.testing.assert_allclose(row[5], own.diagonal[5], rtol=1e-13)
@@ -49,8 +49,8 @@ def test_exponentials_far_from_one():
 
 
 def test_a_given_square_has_the_rows_of_the_points():
-    points = PointRows.of(KERNELS[3], np.ascontiguousarray(ROWS[:50]))
-    square = SquareRows(points.kernel.matrix(points.rows, points.rows), np.arange(50))
+    points = KernelRows.of(KERNELS[3], np.ascontiguousarray(ROWS[:50]))
+    square = KernelRows.given(points.kernel.matrix(points.rows, points.rows))
     some = np.array([3, 4, 10, 30])
     rows = [np.empty(4), np.empty(4)]
     for one, found in zip((points, square), rows, strict=True):

@@ -8,7 +8,7 @@ from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 from app.ml.numerics.support_vectors import smo
 from app.ml.numerics.support_vectors.compiled.pair_steps import OPTIMAL, all_flags, pair_steps
-from app.ml.numerics.support_vectors.kernel_rows import PointRows, SquareRows
+from app.ml.numerics.support_vectors.kernel_rows import KernelRows
 from app.ml.numerics.support_vectors.row_cache import RowCache
 from app.ml.numerics.support_vectors.smo import Problem, Settings, intercept, solve
 
@@ -44,7 +44,7 @@ def test_conditions_of_the_minimum_and_the_objective_of_libsvm(kind, seed):
     x, cost, costs, problem = drawn(seed, kind)
     kernel, n = Rbf(np.array([0.7])), len(x)
     square = kernel.matrix(x, x)
-    found = solve(PointRows.of(kernel, x), problem, TIGHT)
+    found = solve(KernelRows.of(kernel, x), problem, TIGHT)
     assert found.converged
     coef, b = found.coef, found.intercept
     assert (coef >= problem.lower).all()
@@ -75,11 +75,11 @@ def test_conditions_of_the_minimum_and_the_objective_of_libsvm(kind, seed):
 @pytest.mark.parametrize("kind", ["classes", "numbers", "density"])
 def test_a_small_cache_and_shrinking_change_nothing(kind, monkeypatch):
     x, _, _, problem = drawn(3, kind, 600)
-    rows = PointRows.of(Rbf(np.array([0.7])), x)
+    rows = KernelRows.of(Rbf(np.array([0.7])), x)
     plain = solve(rows, problem, Settings(1e-9, 100.0, 10**7))
     monkeypatch.setattr(smo, "PERIOD", 50)
     often = solve(rows, problem, Settings(1e-9, 0.01, 10**7))  # two rows
-    given = solve(SquareRows(rows.kernel.matrix(x, x), np.arange(600)), problem, Settings(1e-9, 1.0, 10**7))
+    given = solve(KernelRows.given(rows.kernel.matrix(x, x)), problem, Settings(1e-9, 1.0, 10**7))
     for other in (often, given):
         assert other.objective == pytest.approx(plain.objective, rel=1e-9)
         np.testing.assert_allclose(other.residual, plain.residual, atol=1e-6)
@@ -119,7 +119,7 @@ def test_compiled_steps_do_what_their_twin_does(kind):
     x, _, _, problem = drawn(7, kind, 150)
     kernel = Rbf(np.array([0.7]))
     square = kernel.matrix(x, x)
-    cache = RowCache(SquareRows(square, np.arange(150)), 150, 10.0)
+    cache = RowCache(KernelRows.given(square), 150, 10.0)
     for place in range(150):
         cache.add(place)
     state = [problem.linear - square @ problem.start, problem.start.copy()]
@@ -143,7 +143,7 @@ def test_compiled_steps_do_what_their_twin_does(kind):
 
 def test_rows_in_excess_of_the_cache_make_room_in_turn():
     x = np.random.default_rng(0).normal(size=(10, 2))
-    rows = PointRows.of(Linear(), x)
+    rows = KernelRows.of(Linear(), x)
     cache = RowCache(rows, 10, 3 * 80 / 2**20)
     for tick, place in enumerate([4, 7, 2, 9]):
         cache.add(place)
@@ -162,7 +162,7 @@ def test_the_intercept_without_free_coefficients_is_in_the_middle():
 
 def test_the_steps_end_at_max_iter():
     x, _, _, problem = drawn(5, "classes", 200)
-    found = solve(PointRows.of(Linear(), x), problem, Settings(1e-8, 10.0, 20))
+    found = solve(KernelRows.of(Linear(), x), problem, Settings(1e-8, 10.0, 20))
     assert not found.converged
     assert found.iterations == 20
     assert found.gap > 0

@@ -1,0 +1,43 @@
+"""Faults of an input: each with its place, as a JSON pointer, and none with a value that the caller sent."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One problem of an input.
+
+    `pointer` is a JSON pointer into the request ("/algorithm/l2"), or a place in
+    an uploaded file ("/line/3/column/age").
+    """
+
+    pointer: str
+    detail: str
+    code: str = "invalid"
+
+
+def place(*steps: object) -> str:
+    """A JSON pointer (RFC 6901), as /line/3/column/age of "line", 3, "column", "age"."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
+
+
+def steps(pointer: str) -> list[str]:
+    """The steps of a JSON pointer: the reverse of `place`.
+
+    >>> steps(place("line", 3, "a/b~"))
+    ['line', '3', 'a/b~']
+    """
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def summary(faults: Sequence[Fault], what: str = "problems") -> str:
+    """The first fault with its place, and how many there are.
+
+    >>> summary([Fault("/seed", "Must be an integer."), Fault("/target", "Is required.")])
+    '2 problems; the first: seed: Must be an integer.'
+    """
+    if not faults:
+        return ""
+    where = ".".join(steps(faults[0].pointer))
+    first = f"{where}: {faults[0].detail}" if where else faults[0].detail
+    return first if len(faults) == 1 else f"{len(faults)} {what}; the first: {first}"

@@ -1,0 +1,1 @@
+"""Online sessions: a learner with its inputs, its rounds and the models made of it."""

@@ -1,0 +1,1 @@
+"""Calculators of learning theory: one file each, found by `app.ml.operations`."""

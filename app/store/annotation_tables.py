@@ -1,0 +1,61 @@
+"""Tables of what people add beside models: names of clusters, and labels of rows that a classifier rejected."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables import NOW, Base
+
+
+class ClusterNamesRow(Base):
+    """All names of the clusters of a version, as a person gave them at one time; the newest revision applies."""
+
+    __tablename__ = "cluster_names"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
+        ),
+    )
+
+    model: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    revision: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    """Counts the changes of the version's names, from 1: the ETag."""
+    at: Mapped[datetime] = mapped_column(server_default=NOW)
+    names: Mapped[dict[str, Any]]
+    """Number of a cluster → name."""
+    request_id: Mapped[str | None]
+
+
+class ReviewRow(Base):
+    """A row that a classifier rejected. It outlives the version: its label is the work of a person."""
+
+    __tablename__ = "reviews"
+    __table_args__ = (
+        UniqueConstraint("model", "version", "digest"),
+        CheckConstraint("dataset_id is null or labelled_at is not null", name="exported"),
+        CheckConstraint("(label is null) = (labelled_at is null)", name="labelled"),
+        Index("ix_reviews_model_id", "model", "id"),
+        Index("ix_reviews_waiting", "id", postgresql_where=text("labelled_at is null")),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    model: Mapped[str]
+    version: Mapped[int]
+    at: Mapped[datetime] = mapped_column(server_default=NOW)
+    digest: Mapped[bytes] = mapped_column(LargeBinary)
+    """SHA-256 of its values."""
+    target: Mapped[str]
+    classes: Mapped[list[Any]]
+    columns: Mapped[list[Any]]
+    """Names of the inputs, in the order of `data`; an object would not keep it."""
+    data: Mapped[list[Any]]
+    probabilities: Mapped[list[Any]]
+    label: Mapped[Any | None] = mapped_column(JSONB(none_as_null=True))
+    labelled_at: Mapped[datetime | None]
+    dataset_id: Mapped[UUID | None]
+    """The dataset that it was exported to."""
