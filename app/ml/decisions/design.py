@@ -1,6 +1,6 @@
 """A request's design: the space of the inputs that vary, and its points as rows of the table and of each model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,8 @@ from app.ml.decisions.design_request import DesignRequest, DesignVariable, Linea
 from app.ml.models.model import Model
 from app.ml.models.raw_rows import one_row, raw_matrix
 from app.ml.numerics.designs.design_space import DesignSpace, Limits
+from app.ml.preparation.compiled.columns import OUTSIDE, UNSEEN
+from app.ml.preparation.flags import CODES, Flagged
 from app.ml.tables.cells import read_cells
 
 
@@ -180,3 +182,9 @@ class ModelRows(NamedTuple):
     def matrix(self, points: Matrix) -> Matrix:
         """(n, m) what the algorithm gets."""
         return self.model.preparation.matrix(self.raw(points))
+
+
+def outside_inputs(flags: Iterable[Flagged], place: int) -> list[str]:
+    """Inputs of the row at a place, beyond the training range or of an unseen category, by the flags of predictions."""
+    doubtful = [flag for flag in flags if flag.code in {CODES[OUTSIDE], CODES[UNSEEN]} and place in flag.rows]
+    return [*dict.fromkeys(str(flag.column) for flag in doubtful)]

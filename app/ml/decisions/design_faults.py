@@ -15,6 +15,10 @@ from app.ml.tables.cells import flaw
 from app.suggestions import no_such
 
 
+WIDEST = 1e60
+"""Bounds whose squares and products can be added up."""
+
+
 def design_faults(request: DesignRequest, inputs: Sequence[InputColumn]) -> list[Fault]:
     """All of them. inputs: those of all models, each once."""
     known = {column.name: column for column in inputs}
@@ -89,21 +93,23 @@ def _range_faults(variable: DesignVariable, column: InputColumn, at: str) -> Ite
         yield Fault(f"{at}/minimum", "The smallest value is above the largest.")
     elif variable.integer and np.ceil(lower) > np.floor(upper):
         yield Fault(f"{at}/integer", "There is no whole number between the bounds.")
-    elif not np.isfinite(upper - lower):
-        yield Fault(f"{at}/maximum", "The range is too wide for a number.")
+    elif max(abs(lower), abs(upper)) > WIDEST:
+        yield Fault(f"{at}/maximum", f"The range is too wide: give bounds within ±{WIDEST:g}.")
 
 
 def _default_faults(column: InputColumn) -> Iterator[Fault]:
     """An input that the request does not name."""
     at = pointer_to("fixed", column.name)
-    if column.kind == ColumnKind.DATETIME:
-        yield Fault(at, "A datetime varies over given values only: fix it, or give values.", "missing")
+    if column.kind == ColumnKind.DATETIME or (column.kind == ColumnKind.TEXT and column.levels is None):
+        yield Fault(at, f"A {column.kind} input varies over given values only: fix it, or give values.", "missing")
     elif column.kind == ColumnKind.NUMERIC:
         lower, upper = range_of(column, None)
         if lower is None or upper is None:
             yield Fault(at, "Training has seen no range: fix it, or give minimum and maximum.", "missing")
         elif lower > upper:
             yield Fault(at, "The training ranges of the models do not meet: give minimum and maximum.", "missing")
+        elif max(abs(lower), abs(upper)) > WIDEST:
+            yield Fault(at, f"The training range is too wide: fix it, or give bounds within ±{WIDEST:g}.")
     elif not values_of(column, None):
         yield Fault(at, "The models have no category in common: fix it, or give values.", "missing")
 

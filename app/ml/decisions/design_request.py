@@ -1,18 +1,21 @@
 """Inputs that vary, inputs that are fixed, and constraints on them, as a request gives them."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from app.wire import Body
+
+Number = Annotated[float, Field(ge=-1e60, le=1e60)]
+"""Numbers whose squares and products can be added up."""
 
 
 class DesignVariable(Body):
     """Limits of one input that varies."""
 
     column: str = Field(description="Input of the model that varies.")
-    minimum: float | None = Field(None, description="Smallest value; null: the smallest training value.")
-    maximum: float | None = Field(None, description="Largest value; null: the largest training value.")
+    minimum: Number | None = Field(None, description="Smallest value; null: the smallest training value.")
+    maximum: Number | None = Field(None, description="Largest value; null: the largest training value.")
     integer: bool = Field(False, description="True for whole numbers only.")
     values: list[Any] | None = Field(
         None,
@@ -31,11 +34,11 @@ class DesignVariable(Body):
 class LinearConstraint(Body):
     """A limit of a weighted sum of numeric inputs."""
 
-    coefficients: dict[str, float] = Field(
+    coefficients: dict[str, Number] = Field(
         min_length=1, max_length=1000, description="Coefficient of each input in the sum, by its name."
     )
-    at_least: float | None = Field(None, description="Smallest sum; null: no limit below.")
-    at_most: float | None = Field(None, description="Largest sum; null: no limit above. Equal limits are an equality.")
+    at_least: Number | None = Field(None, description="Smallest sum; null: no limit below.")
+    at_most: Number | None = Field(None, description="Largest sum; null: no limit above. Equal limits are an equality.")
 
     @model_validator(mode="after")
     def _limited(self) -> "LinearConstraint":

@@ -28,7 +28,9 @@ class Goal(ModelRef):
         description="maximise or minimise the prediction, bring it to a target, or keep it at_least or at_most at a "
         "value. The last two are limits that a solution has to keep.",
     )
-    value: float | None = Field(None, description="Value of a target or a limit; null for maximise and minimise.")
+    value: float | None = Field(
+        None, ge=-1e100, le=1e100, description="Value of a target or a limit; null for maximise and minimise."
+    )
     label: Label | None = Field(
         None, description="Class whose probability is the prediction of a classifier; null for a regression."
     )

@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.contract.progress import Progress
+from app.ml.contract.progress import Progress, part_of
 from app.ml.decisions.goal import Aims
 from app.ml.numerics.designs.climb import climb
 from app.ml.numerics.designs.design_points import drawn_points
 from app.ml.numerics.designs.design_search import Effort, Scores, best_points
 from app.ml.numerics.designs.design_space import DesignSpace
-from app.ml.numerics.designs.pareto_front import thinned
+from app.ml.numerics.designs.pareto_front import ranks, thinned
 from app.ml.numerics.designs.pareto_search import FrontScores, pareto_points
 
 EffortName = Literal["quick", "normal", "thorough"]
@@ -98,11 +98,28 @@ def _front(  # noqa: PLR0917  the parts of one search
         gains = np.nan_to_num(reached.gains(aims.goals), nan=-1e300, posinf=1e300, neginf=-1e300)
         return FrontScores(gains, _missed(reached.demands(aims.goals), scale))
 
-    found = pareto_points(space, score, start, effort.logarithm, effort.rounds, rng, progress)
+    found = pareto_points(space, score, start, effort.logarithm, effort.rounds, rng, part_of(progress, 0, 2))
     feasible = bool((found.scores.missed == 0).all())
-    kept = thinned(found.scores.values, count) if feasible else np.array([0])
-    kept = kept[np.lexsort(found.scores.values[kept].T[::-1])[::-1]]
-    return Found(found.points[kept], feasible, None, scale, found.evaluated)
+    if not feasible:
+        return Found(found.points[:1], False, None, scale, found.evaluated)
+    spread = np.ptp(found.scores.values, axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    kept, points = thinned(found.scores.values, count), list[Vector]()
+    for place in kept:
+        points.append(climb(space, partial(_no_worse, aims, spread, found.scores.values[place]), found.points[place]))
+        progress(0.5 + 0.5 * len(points) / len(kept))
+    climbed = np.array(points)
+    scores = score(climbed)
+    best = np.flatnonzero(ranks(scores.values, scores.missed) == 0)
+    best = best[np.lexsort(scores.values[best].T[::-1])[::-1]]
+    return Found(climbed[best], True, None, scale, found.evaluated)
+
+
+def _no_worse(aims: Aims, spread: Vector, least: Vector, points: Matrix) -> Matrix:
+    """(n, 1 + k) the sum of all goals, then the demands and by how much each goal exceeds its least value (k,)."""
+    reached = aims.reached(points)
+    gains = reached.gains(aims.goals) / spread
+    return np.column_stack([gains.sum(axis=1), reached.demands(aims.goals), gains - least / spread])
 
 
 def _scores(aims: Aims, scale: Scale, points: Matrix) -> Scores:

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.columns import ColumnKind
-from app.ml.decisions.design import Design
+from app.ml.decisions.design import Design, outside_inputs
 from app.ml.decisions.goal import Aims, Goal, Reached
 from app.ml.decisions.goal_search import KEPT, Found, functions
-from app.ml.decisions.training_distance import TrainingDistance
+from app.ml.decisions.training_distance import NearestRow, TrainingDistance
 from app.ml.numerics.designs.climb import STEP
 from app.ml.numerics.designs.pareto_front import hypervolume
 from app.ml.numerics.designs.shadow_prices import Price, shadow_prices
@@ -37,16 +37,6 @@ class GoalReached(Wire):
     lower: float | None = Field(None, description="Lower end of the interval; null without one, or where it has none.")
     upper: float | None = Field(None, description="Upper end of the interval; null without one, or where it has none.")
     kept: bool | None = Field(None, description="True if the limit is kept; null for goals that are no limits.")
-
-
-class NearestRow(Wire):
-    """The training row that is nearest to a solution."""
-
-    row: int = Field(description="Number of the row in the dataset, from 0.")
-    distance: float = Field(description="Euclidean distance in the prepared columns of the first model.")
-    usual_distance: float | None = Field(
-        None, description="Median distance of a training row to the nearest other one; null of a single row."
-    )
 
 
 class Solution(Wire):
@@ -76,21 +66,19 @@ class LimitPrice(Wire):
 def solutions(design: Design, aims: Aims, found: Found, distance: TrainingDistance | None) -> Iterator[Solution]:
     reached = aims.reached(found.points)
     demands = reached.demands(aims.goals)
-    flagged = _flagged(aims, found)
-    rows, far = distance.nearest(found.points) if distance is not None else (None, None)
+    flags = [flag for one in aims.rows for flag in one.model.predict_raw(one.raw(found.points)).flags]
+    rows = [design.row(point) for point in found.points]
+    near = [None] * len(rows) if distance is None else [*distance.nearest(rows)]
     for place, point in enumerate(found.points):
-        nearest = None
-        if distance is not None and rows is not None and far is not None:
-            nearest = NearestRow(row=int(rows[place]), distance=float(far[place]), usual_distance=distance.usual)
         yield Solution(
-            row=design.row(point),
+            row=rows[place],
             goals=[*_goals(aims.goals, reached, demands[place] >= -KEPT * found.scale.demands, place)],
             at_bound=[*_at(design, point, [(one.lower, one.upper) for one in design.varied])],
             at_training_border=[
                 *_at(design, point, [(one.column.minimum, one.column.maximum) for one in design.varied])
             ],
-            outside_range=flagged[place],
-            nearest=nearest,
+            outside_range=outside_inputs(flags, place),
+            nearest=near[place],
         )
 
 
@@ -115,15 +103,6 @@ def _at(design: Design, point: Vector, ends: Sequence[tuple[float | None, float 
         reach = AT * (one.upper - one.lower)
         if any(end is not None and abs(x - end) <= reach for end in own):
             yield one.column.name
-
-
-def _flagged(aims: Aims, found: Found) -> list[list[str]]:
-    names: list[dict[str, None]] = [{} for _ in found.points]
-    for rows in aims.rows:
-        for flag in rows.model.predict_raw(rows.raw(found.points)).flags:
-            for row in flag.rows.tolist() if flag.column is not None else ():
-                names[row][str(flag.column)] = None
-    return [[*one] for one in names]
 
 
 def front_volume(aims: Aims, found: Found) -> tuple[float | None, list[float] | None]:

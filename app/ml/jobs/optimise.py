@@ -76,7 +76,7 @@ class OptimiseResult(Result):
     )
     no_prices: str | None = Field(None, description="Reason why prices are not known.")
     step: float | None = Field(None, description="Step of the differences behind the prices, in widths of the inputs.")
-    evaluated: int = Field(description="Points that were predicted.")
+    evaluated: int = Field(description="Points that the search predicted, those of its last steps aside.")
 
 
 def needs(request: OptimiseRequest) -> Needs:
@@ -134,10 +134,10 @@ def _training_rows(inputs: Inputs, aims: Aims, design: Design) -> tuple[Training
     if not inputs.datasets:
         return None, design.start[None]
     (source,) = inputs.datasets
-    names = dict.fromkeys(column.name for rows in aims.rows for column in rows.model.inputs)
-    table = source.used_as(kinds_used(aims.rows[0].model.receipt)).read(names)
-    distance = TrainingDistance.of(aims.rows[0], table)
-    return distance, np.concatenate([design.start[None], design.points(table)[:STARTS]])
+    kinds = {name: kind for rows in aims.rows for name, kind in kinds_used(rows.model.receipt).items()}
+    columns = common_inputs([rows.model.inputs for rows in aims.rows])
+    table = source.used_as(kinds).read([column.name for column in columns])
+    return TrainingDistance.of(columns, table), np.concatenate([design.start[None], design.points(table)[:STARTS]])
 
 
 def _warnings(found: Found) -> Iterator[str]:

@@ -21,7 +21,7 @@ from app.ml.contract.columns import InputColumn
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.contract.random_function import RandomFunction
-from app.ml.decisions.design import Design, ModelRows
+from app.ml.decisions.design import Design, ModelRows, outside_inputs
 from app.ml.decisions.design_faults import design_faults
 from app.ml.decisions.design_request import DesignRequest
 from app.ml.evaluation.validation import Validation
@@ -288,7 +288,7 @@ def _suggestions(  # noqa: PLR0917  the parts of the list
             lower=lower,
             upper=upper,
             acquisition=values[place],
-            outside_range=[flag.column for flag in predicted.flags if flag.column and place in flag.rows],
+            outside_range=outside_inputs(predicted.flags, place),
         )
 
 

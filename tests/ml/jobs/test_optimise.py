@@ -138,9 +138,9 @@ def test_two_goals_have_a_front_whose_ends_are_their_own_optima(total, square):
     assert len(sums) == 15
     assert (np.diff(sums) < 0).all()
     assert (np.diff(squares) < 0).all()
-    np.testing.assert_allclose(squares, sums**2 / 2, atol=0.02)
-    assert sums.max() == pytest.approx(4, abs=0.1)
-    assert sums.min() == pytest.approx(0, abs=0.1)
+    np.testing.assert_allclose(squares, sums**2 / 2, atol=1e-4)
+    assert sums.max() == pytest.approx(4)
+    assert sums.min() == pytest.approx(0, abs=0.05)
     # between (0, 8), the worst values, and the front lies ∫ (8 − s²/2) ds over s of 0 to 4
     assert result.hypervolume == pytest.approx(32 - 64 / 6, rel=0.1)
     assert result.no_prices.startswith("Prices belong to one solution")
@@ -156,10 +156,10 @@ def test_a_weighted_sum_has_one_solution(total, square):
 
 
 def test_the_error_of_the_model_keeps_a_solution_near_the_rows():
-    """A Gaussian process of rows in a corner: its lower bound is largest nearer to them than its mean."""
+    """A rising function, measured in a corner: the lower bound is largest nearer to its rows than the mean."""
     x = np.linspace(0, 1, 12)
-    table = pa.table({"x": x, "y": x + 0.05 * np.sin(20 * x)})
-    given = {"name": "gaussian_process", "kernel": "rbf", "length_scale": 0.5, "sigma": 0.05, "linear_trend": True}
+    table = pa.table({"x": x, "y": x})
+    given = {"name": "gaussian_process", "kernel": "rbf", "length_scale": 1.0, "sigma": 0.02}
     loaded = surrogate(table=table, algorithm=given)
     wide = {"variables": [{"column": "x", "minimum": 0, "maximum": 6}]}
     mean, careful = best(loaded, **wide), best(loaded, goals=[{"confidence": 0.95}], **wide)
@@ -179,13 +179,7 @@ def test_a_forest_has_no_prices_and_the_reason():
 
 def test_the_probability_of_a_class():
     labelled = PLANE.append_column("up", pa.array(np.where(A + B > 0, "yes", "no").astype(str).tolist()))
-    classifier = surrogate(
-        table=labelled,
-        algorithm={"name": "logistic"},
-        target="up",
-        features=["x", "y"],
-        validation={"test_fraction": 0.2},
-    )
+    classifier = surrogate(table=labelled, algorithm={"name": "logistic"}, target="up", features=["x", "y"])
     result = best(classifier, goals=[{"label": "no"}])
     assert result.solutions[0].row == {"x": pytest.approx(A.min()), "y": pytest.approx(B.min())}
     assert 0.99 < result.value <= 1

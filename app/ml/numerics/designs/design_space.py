@@ -17,6 +17,7 @@ from app.ml.contract.algorithm import Matrix, Vector
 Truths = NDArray[np.bool_]
 TOLERANCE = 1e-9
 """Share of the largest sum that its terms can have, by which a point may miss a limit."""
+SMALLEST = float(np.finfo(float).tiny)
 
 
 class Limits(NamedTuple):
@@ -45,7 +46,7 @@ class DesignSpace:
         self.free = ~whole & ~category & (self.width > 0)
         """(d,) variables that move by any amount."""
         largest = np.abs(limits.weights) @ np.maximum(np.abs(lower), np.abs(upper))
-        self.tolerance = TOLERANCE * np.where(largest > 0, largest, 1.0)
+        self.tolerance = np.maximum(TOLERANCE * np.where(largest > 0, largest, 1.0), SMALLEST)
         """(m,)."""
 
     @property
@@ -73,10 +74,11 @@ class DesignSpace:
     def misses(self, x: Matrix) -> Vector:
         """(n,) the largest miss of a constraint or bound, in tolerances; at most 1 where a point is feasible."""
         sums = x @ self.limits.weights.T
-        low = (self.limits.least - sums) / self.tolerance
-        high = (sums - self.limits.greatest) / self.tolerance
-        unit = TOLERANCE * np.where(self.width > 0, self.width, 1.0)
-        outside = np.maximum((self.lower - x) / unit, (x - self.upper) / unit)
+        unit = np.maximum(TOLERANCE * np.where(self.width > 0, self.width, 1.0), SMALLEST)
+        with np.errstate(over="ignore"):
+            low = (self.limits.least - sums) / self.tolerance
+            high = (sums - self.limits.greatest) / self.tolerance
+            outside = np.maximum((self.lower - x) / unit, (x - self.upper) / unit)
         found: Vector = np.concatenate([low, high, outside], axis=1).max(axis=1, initial=0.0)
         return found
 
@@ -96,7 +98,7 @@ class DesignSpace:
     @staticmethod
     def _room(low: Matrix, high: Matrix, change: Matrix) -> Vector:
         """(n,) the largest t with low ≤ t change ≤ high."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             reach = np.where(change > 0, high / change, np.where(change < 0, low / change, math.inf))
         found: Vector = np.nan_to_num(reach, nan=0.0, posinf=math.inf).min(axis=1, initial=math.inf)
         return found
