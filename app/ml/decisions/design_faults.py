@@ -14,7 +14,6 @@ from app.ml.decisions.design_request import DesignRequest, DesignVariable, Linea
 from app.ml.tables.cells import flaw
 from app.suggestions import no_such
 
-
 WIDEST = 1e60
 """Bounds whose squares and products can be added up."""
 
