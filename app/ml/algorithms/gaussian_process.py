@@ -72,8 +72,8 @@ from app.ml.numerics.gaussian_processes.learned_process import (
 )
 from app.ml.numerics.gaussian_processes.likelihood_maximum import Search
 from app.ml.numerics.gaussian_processes.marginal_likelihood import Observations
+from app.ml.numerics.gaussian_processes.measured_function import MeasuredFunction
 from app.ml.numerics.gaussian_processes.process_kernel import KernelName, Kind, ProcessKernel
-from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction
 from app.ml.numerics.linear_algebra.solve import centred
 
 MOST_EXACT = 5000
@@ -190,13 +190,12 @@ def fit(params: GaussianProcess, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: GaussianProcess, state: State, x: Matrix) -> Vector:
-    mean = state.posterior.mean(_fitted(params, state), (x - state.centre) * state.scale)
-    return state.middle + state.unit * mean
+    return function(params, state).mean(x)
 
 
 def variance(params: GaussianProcess, state: State, x: Matrix) -> Vector:
     """Variance (n,) of the function, without noise."""
-    return state.unit**2 * state.posterior.variance(_fitted(params, state), (x - state.centre) * state.scale)
+    return function(params, state).variance(x)
 
 
 def interval(params: GaussianProcess, state: State, x: Matrix, confidence: float) -> Matrix:
@@ -276,16 +275,17 @@ def _log_square(value: float, unit: float) -> float:
     return min(max(2 * (math.log(value) - math.log(unit)), -LARGEST), LARGEST)
 
 
-def _fitted(params: GaussianProcess, state: State) -> CovarianceFunction:
-    return _kernel(params, state.scale, state.unit).kernel.with_logarithms(state.logarithms)
+def function(params: GaussianProcess, state: State) -> MeasuredFunction:
+    kernel = _kernel(params, state.scale, state.unit).kernel.with_logarithms(state.logarithms)
+    columns, target = (state.centre, state.scale), (state.middle, state.unit)
+    return MeasuredFunction(kernel, state.posterior, *columns, *target, state.noise * state.unit**2)
 
 
 def _warnings(params: GaussianProcess, found: LearnedProcess) -> list[str]:
     if not found.posterior.gain.size:
         return []
-    points = len(found.posterior.points)
-    known = f"The posterior is sparse: it knows the function at {points} inducing rows. "
-    return [f"{known}Its parameters have the largest likelihood of at most {LEARNED:,} rows."]
+    rest = f"inducing rows. Its parameters have the largest likelihood of at most {LEARNED:,} rows."
+    return [f"The posterior is sparse: it knows the function at {len(found.posterior.points)} {rest}"]
 
 
 def seconds(params: GaussianProcess, size: Size) -> float:
@@ -311,6 +311,7 @@ ALGORITHM = Algorithm(
     with_errors=lambda params: params.model_copy(update={"sigma": params.sigma or 1.0}),
     interval=interval,
     interval_of_mean=lambda params: params.interval_of == "mean",
+    random_function=function,
     outputs={"variance": Output("Variance of the function, without noise, in squared units of the target.", variance)},
     summary=summary,
     breaks={

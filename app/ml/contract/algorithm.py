@@ -21,6 +21,7 @@ from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
+from app.ml.contract.random_function import RandomFunction
 from app.ml.contract.relations import Form, Meaning, item_places
 from app.ml.contract.streamed_rows import StreamedRows
 from app.ml.contract.task import TargetKind, TargetUse, Task
@@ -210,8 +211,7 @@ class Algorithm(Generic[P, S]):
     generative: bool = False
     """True if a classifier models the density of each class, not only the boundaries between classes (LION 3.1)."""
     degrees: Callable[[P], bool] = lambda _: False
-    """True if its shares of classes, with these parameters, are degrees that only state how clear a case is (LION 3),
-    as votes and sums cut off at 0 and 1 are; others are estimates of P(class | x)."""
+    """True if its shares of classes are degrees of how clear a case is (LION 3), as votes are, not P(class | x)."""
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     relations: Mapping[Form, Collection[Meaning]] = field(default_factory=dict)
     """Forms and meanings of relations between rows that it can learn from, as `Data.relations`."""
@@ -260,6 +260,8 @@ class Algorithm(Generic[P, S]):
     """True if `interval` serves these parameters; if not, errors on rows held out bound the target."""
     interval_of_mean: Callable[[P], bool] = lambda _: False
     """True if `interval` bounds the expected value, not a new row."""
+    random_function: Callable[[P, S], RandomFunction] | None = None
+    """The function with its uncertainty, where that is what it learns."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
     """Maps predicted probabilities (n, k) to the rows (n,) that are accepted; the others are reported as unknown."""
     outputs: Mapping[str, Output] = field(default_factory=dict)
@@ -273,19 +275,17 @@ class Algorithm(Generic[P, S]):
     warm_start: WarmStart | None = None
     """A fit that starts from another one; None: it always starts anew."""
     fit_blocks: Callable[[P, StreamedRows, Context], Fit[S]] | None = None
-    """A fit of a table that memory does not hold, from all of its rows: the result is that of `fit` of the same rows
-    from the same start. None: it needs all rows at once, unless it has `update`."""
+    """Fit of a table that memory does not hold, with the result of `fit`. None: it has `update`, or needs all rows."""
     free_parameters: Callable[[P, S], float] | None = None
     """Number of parameters that the fit of a density was free to choose, as information criteria count them."""
     joined: Callable[[P, S, Labels], tuple[Matrix, Matrix]] | None = None
     """Distances (m, m) of some training rows (m,) of a clustering that keeps a tree, and the heights of their joins."""
     grouped: Callable[[P, S, int], Labels] | None = None
-    """Maps (params, state, m) to the group (k,) of each cluster, from 0, where the tree of a clustering that keeps one
-    has m clusters, at most k."""
+    """(params, state, m) to the group (k,) from 0 of each cluster, where the tree of a clustering has m ≤ k of them."""
     explain: Callable[[P, S, Matrix], Sequence[JSON]] | None = None
     """One JSON value a row: why this prediction."""
     queries: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """Functions of (params, state, …) behind the queries that it offers."""
+    """Functions of (params, state, …) behind the queries of these names, as `app/ml/queries/` calls them."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None

@@ -1,0 +1,190 @@
+"""A request's design: the space of the inputs that vary, and its points as rows of the table and of each model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import InvalidRequest
+from app.ml.contract.algorithm import JSON, Matrix, Vector
+from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.decisions.design_request import DesignRequest, DesignVariable, LinearConstraint
+from app.ml.models.model import Model
+from app.ml.models.raw_rows import one_row, raw_matrix
+from app.ml.numerics.designs.design_space import DesignSpace, Limits
+from app.ml.preparation.compiled.columns import OUTSIDE, UNSEEN
+from app.ml.preparation.flags import CODES, Flagged
+from app.ml.tables.cells import read_cells
+
+
+class Varied(NamedTuple):
+    """One input that varies."""
+
+    column: InputColumn
+    lower: float
+    upper: float
+    whole: bool
+    values: list[JSON] | None
+    """Values by their codes; None: a number itself."""
+
+    @classmethod
+    def of(cls, column: InputColumn, given: DesignVariable | None) -> Self:
+        """An input without faults, as `design_faults` finds them."""
+        if (values := values_of(column, given)) is not None:
+            return cls(column, 0.0, len(values) - 1.0, whole=False, values=values)
+        lower, upper = range_of(column, given)
+        if given is not None and given.integer:
+            lower, upper = float(np.ceil(lower or 0.0)), float(np.floor(upper or 0.0))
+        return cls(column, lower or 0.0, upper or 0.0, given is not None and given.integer, None)
+
+    def value(self, number: float) -> JSON:
+        """The value in a row of the table."""
+        if self.values is not None:
+            return self.values[round(number)]
+        return round(number) if self.whole else number
+
+
+def values_of(column: InputColumn, given: DesignVariable | None) -> list[JSON] | None:
+    """The values that an input takes; None of a range of numbers."""
+    if given is not None and given.values is not None:
+        return given.values
+    if column.kind == ColumnKind.BOOLEAN:
+        return [False, True]
+    if column.kind in {ColumnKind.NUMERIC, ColumnKind.DATETIME}:
+        return None
+    return [None] if column.levels is None else [*column.levels]
+
+
+def range_of(column: InputColumn, given: DesignVariable | None) -> tuple[float | None, float | None]:
+    lower = column.minimum if given is None or given.minimum is None else given.minimum
+    return lower, column.maximum if given is None or given.maximum is None else given.maximum
+
+
+def common_inputs(inputs: Sequence[Sequence[InputColumn]]) -> list[InputColumn]:
+    """Each input of all models once, with the range and the categories that all of those have that know it."""
+    found: dict[str, InputColumn] = {}
+    for column in (column for one in inputs for column in one):
+        before = found.get(column.name)
+        found[column.name] = column if before is None else _common(before, column)
+    return [*found.values()]
+
+
+def _common(first: InputColumn, second: InputColumn) -> InputColumn:
+    ends: dict[str, Any] = {}
+    for name, narrower in (("minimum", max), ("maximum", min)):
+        known = [end for end in (getattr(first, name), getattr(second, name)) if end is not None]
+        ends[name] = narrower(known) if known else None
+    if first.levels is not None and second.levels is not None:
+        ends["levels"] = [level for level in first.levels if level in second.levels]
+    return first.model_copy(update=ends)
+
+
+class Design(NamedTuple):
+    varied: tuple[Varied, ...]
+    fixed: Mapping[str, Any]
+    space: DesignSpace
+    start: Vector
+    """A feasible point, its categories the first."""
+
+    @classmethod
+    def of(cls, request: DesignRequest, inputs: Sequence[InputColumn]) -> Self:
+        """inputs: those of all models, without faults. Raises InvalidRequest where no point is feasible."""
+        given = {one.column: one for one in request.variables}
+        varied = tuple(Varied.of(one, given.get(one.name)) for one in inputs if one.name not in request.fixed)
+        space = DesignSpace(
+            np.array([one.lower for one in varied]),
+            np.array([one.upper for one in varied]),
+            np.array([one.whole for one in varied], np.bool_),
+            np.array([one.values is not None for one in varied], np.bool_),
+            _limits(request.constraints, [one.column.name for one in varied], request.fixed),
+        )
+        start = space.inner_point()
+        if start is None:
+            raise InvalidRequest(
+                "No point satisfies all constraints and bounds: widen a bound, or leave a constraint out."
+            )
+        return cls(varied, request.fixed, space, start)
+
+    def points(self, table: pa.Table) -> Matrix:
+        """(k, d) the rows of a table, in the kinds of the inputs, that lie within the space; inputs fixed aside."""
+        columns = [_numbers(table.column(one.column.name), one) for one in self.varied]
+        points = np.column_stack(columns) if columns else np.zeros((len(table), 0))
+        points = points[np.isfinite(points).all(axis=1)]
+        return points[self.space.misses(points) <= 1]
+
+    def row(self, point: Vector) -> dict[str, JSON]:
+        """A point (d,) as a row of the table."""
+        return {one.column.name: one.value(float(x)) for one, x in zip(self.varied, point, strict=True)} | {
+            **self.fixed
+        }
+
+
+def _numbers(cells: pa.ChunkedArray, varied: Varied) -> Vector:
+    """(n,) the cells as in a point; NaN where none of its values, or missing."""
+    if varied.values is None:
+        numbers: Vector = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return np.where(numbers == np.rint(numbers), numbers, np.nan) if varied.whole else numbers
+    codes = {value: float(code) for code, value in enumerate(varied.values)}
+    return np.array([codes.get(value, np.nan) for value in cells.to_pylist()])
+
+
+def _limits(constraints: Sequence[LinearConstraint], names: Sequence[str], fixed: Mapping[str, Any]) -> Limits:
+    """The constraints on the inputs that vary: those that are fixed move the limits."""
+    weights = np.array([[one.coefficients.get(name, 0.0) for name in names] for one in constraints])
+    held = [sum(c * fixed[name] for name, c in one.coefficients.items() if name in fixed) for one in constraints]
+    least = [-np.inf if one.at_least is None else one.at_least for one in constraints]
+    greatest = [np.inf if one.at_most is None else one.at_most for one in constraints]
+    return Limits(weights.reshape(-1, len(names)), np.array(least) - held, np.array(greatest) - held)
+
+
+class ModelRows(NamedTuple):
+    """Points of a design as rows of a model."""
+
+    model: Model
+    base: Vector
+    """(p,) the raw row with all inputs that are fixed."""
+    places: tuple[tuple[int, int, NDArray[np.float64] | None], ...]
+    """Each input that varies: its place in the point and in the raw row, and the raw values of its codes."""
+
+    @classmethod
+    def of(cls, model: Model, design: Design) -> Self:
+        """Raises InvalidData for fixed values that the model cannot take."""
+        names = {one.column.name: place for place, one in enumerate(design.varied)}
+        held = [column for column in model.inputs if column.name not in names]
+        fixed = {column.name: design.fixed[column.name] for column in held}
+        cells = one_row(fixed, held, "/fixed") if held else {}
+        for column in model.inputs:
+            if column.name in names:
+                values = design.varied[names[column.name]].values
+                cells[column.name] = read_cells(column, [0.0] if values is None else values)[0]
+        first = {name: column[:1] if isinstance(column, pa.Array) else column for name, column in cells.items()}
+        base = raw_matrix(model, first, {}, 1)[0]
+        places = []
+        for raw, column in enumerate(model.inputs):
+            if column.name not in names:
+                continue
+            place = names[column.name]
+            values, codes = design.varied[place].values, None
+            if values is not None:
+                codes = raw_matrix(model, first, {column.name: cells[column.name]}, len(values))[:, raw]
+            places.append((place, raw, codes))
+        return cls(model, base, tuple(places))
+
+    def raw(self, points: Matrix) -> Matrix:
+        """(n, p) the raw matrix of points (n, d)."""
+        rows = np.tile(self.base, (len(points), 1))
+        for place, raw, codes in self.places:
+            rows[:, raw] = points[:, place] if codes is None else codes[points[:, place].astype(np.intp)]
+        return rows
+
+    def matrix(self, points: Matrix) -> Matrix:
+        """(n, m) what the algorithm gets."""
+        return self.model.preparation.matrix(self.raw(points))
+
+
+def outside_inputs(flags: Iterable[Flagged], place: int) -> list[str]:
+    """Inputs of the row at a place, beyond the training range or of an unseen category, by the flags of predictions."""
+    doubtful = [flag for flag in flags if flag.code in {CODES[OUTSIDE], CODES[UNSEEN]} and place in flag.rows]
+    return [*dict.fromkeys(str(flag.column) for flag in doubtful)]

@@ -1,0 +1,1 @@
+"""Values of possible measurements of a random function: which of them to make next."""
