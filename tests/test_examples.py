@@ -50,6 +50,13 @@ COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"},
 COMPARE = {"dataset": "iris", "versions": [{"model": "species"}, {"model": "neighbours"}]}
 RANK = {"dataset": "iris", "target": "species"}
 SELECT = {"dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}, "max_columns": 4}
+SUGGEST = {
+    "dataset": "diabetes", "target": "progression", "features": ["bmi", "log_triglycerides"], "n_suggestions": 2,
+}  # fmt: skip
+OPTIMISE = {
+    "goals": [{"model": "progression", "aim": "minimise", "confidence": 0.9}], "fixed": {"age": 40, "sex": 1},
+    "constraints": [{"coefficients": {"bmi": 1}, "at_least": 25}], "effort": "quick", "dataset": "diabetes",
+}  # fmt: skip
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
 DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
@@ -190,6 +197,8 @@ def jobs(walk):
     walk.job(("bootstrap_model", "bootstrap"), "bootstrap", BOOTSTRAP, "spread")
     walk.job(("rank_columns", "ranking"), "rank", RANK, "columns")
     walk.job(("select_columns", "selection"), "select", SELECT, "fewer-columns")
+    walk.job(("suggest_experiments", "suggestion"), "suggest", SUGGEST, "next-experiments")
+    walk.job(("optimise_inputs", "optimisation"), "optimise", OPTIMISE, "plan")
     walk("get_job", "GET", "/v1/jobs/again")
     walk("list_jobs", "GET", "/v1/jobs?limit=1&name=candidates")
     walk("cancel_job", "POST", "/v1/jobs/candidates/cancel", expected=202)

@@ -12,18 +12,9 @@ from app.ml.catalogue import catalogue
 
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
-        *(
-            "quick-start",
-            "client",
-            "datasets",
-            "choosing",
-            "train",
-            "reports",
-            "predict",
-            "decisions-of-a-classifier",
-            "search",
-        ),
-        *("kernels-and-networks", "which-columns-matter", "online", "jobs"),
+        *("quick-start", "client", "datasets", "choosing", "train", "reports", "predict"),
+        *("decisions-of-a-classifier", "search", "kernels-and-networks", "which-columns-matter"),
+        *("decisions-on-a-model", "online", "jobs"),
     ),
     "Run": ("operation", "settings", "performance"),
     "Understand": ("guarantees", "invariants", "design-decisions", "extending", "glossary"),

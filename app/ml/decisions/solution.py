@@ -12,7 +12,7 @@ from app.ml.contract.columns import ColumnKind
 from app.ml.decisions.design import Design, outside_inputs
 from app.ml.decisions.goal import Aims, Goal, Reached
 from app.ml.decisions.goal_search import KEPT, Found, functions
-from app.ml.decisions.training_distance import NearestRow, TrainingDistance
+from app.ml.decisions.training_distance import NearestTrainingRow, TrainingDistance
 from app.ml.numerics.designs.climb import STEP
 from app.ml.numerics.designs.pareto_front import hypervolume
 from app.ml.numerics.designs.shadow_prices import Price, shadow_prices
@@ -47,7 +47,7 @@ class Solution(Wire):
     at_bound: list[str] = Field(description="Inputs at a bound of the search.")
     at_training_border: list[str] = Field(description="Inputs at the smallest or the largest training value.")
     outside_range: list[str] = Field(description="Inputs beyond the training range, or of a category that it lacks.")
-    nearest: NearestRow | None = Field(None, description="Nearest row of the dataset; null without a dataset.")
+    nearest: NearestTrainingRow | None = Field(None, description="Nearest row of the dataset; null without a dataset.")
 
 
 class LimitPrice(Wire):

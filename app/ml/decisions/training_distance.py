@@ -24,7 +24,7 @@ COMPARED = 100
 """Rows whose distance to the nearest other one is looked up."""
 
 
-class NearestRow(Wire):
+class NearestTrainingRow(Wire):
     """The training row that is nearest to a solution."""
 
     row: int = Field(description="Number of the row in the dataset, from 0.")
@@ -91,13 +91,13 @@ class TrainingDistance(NamedTuple):
             apart.append(float(np.sqrt(squares.min())))
         return cls(coordinates, float(np.median(apart)))
 
-    def nearest(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[NearestRow]:
+    def nearest(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[NearestTrainingRow]:
         """The nearest row of the table to each row to predict."""
         given = [one.given([row[one.column.name] for row in rows]) for one in self.coordinates]
         for values in zip(*given, strict=True):
             squares = _squares(self.coordinates, values)
             place = int(squares.argmin())
-            yield NearestRow(row=place, distance=float(np.sqrt(squares[place])), usual_distance=self.usual)
+            yield NearestTrainingRow(row=place, distance=float(np.sqrt(squares[place])), usual_distance=self.usual)
 
 
 def _squares(coordinates: Sequence[Coordinate], values: Sequence[float]) -> Vector:
