@@ -28,7 +28,7 @@ Truths: TypeAlias = NDArray[np.bool_]
 SHORTEST = 2
 """Characters of a word at least."""
 SPACE = 32
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 """Bytes of documents that are worked on at once; each takes about 50 bytes of memory, more of long runs."""
 
 
