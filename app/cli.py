@@ -1,4 +1,4 @@
-"""The console command `valiant`: up, demo, api, worker, migrate, health.
+"""The console command `valiant`: up, demo, api, worker, migrate, health, and those of the client.
 
 What a command needs is imported when it runs: `valiant --help` must not wait for numpy.
 """
@@ -20,8 +20,13 @@ from app.settings import Settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 done or stopped on request, 1 could not start, 2 wrong arguments or settings."""
-    options = vars(_parser().parse_args(arguments))
+    """Exit codes: 0 done or stopped on request, 1 could not start, 2 wrong arguments or settings, and the client's."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = vars(_parser(arguments).parse_args(arguments))
+    if "client" in options:
+        from valiant.commands import perform
+
+        return perform(options)
     run = options.pop("run")
     try:
         run(options, _settings(options))
@@ -109,7 +114,7 @@ def _need(settings: Settings, *names: str) -> None:
         driver_url(settings.database_url.get_secret_value())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="valiant",
         description="Trains, certifies and serves classical machine-learning models over REST.",
@@ -137,6 +142,10 @@ def _parser() -> argparse.ArgumentParser:
     add("worker", _worker, "run one worker on servers given by VALIANT_…_URL")
     add("migrate", _migrate, "bring the database of VALIANT_DATABASE_URL up to date")
     add("health", _health, "exit with 0 if the API or the worker on this machine responds", address)
+    if not arguments or arguments[0] not in commands.choices:
+        from valiant.commands import add_commands
+
+        add_commands(commands)
     return parser
 
 

@@ -8,8 +8,11 @@ from . import frames
 from .operation import M, operation
 from .record import Record
 from .steps import Sink, Steps
+from .summary_table import SummaryTable
 
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
+SHEET = "name", "kind", "missing", "distinct", "minimum", "median", "maximum"
+"""Fields of a column that a summary shows."""
 BY_SUFFIX = {".csv": CSV, ".parquet": PARQUET, ".arrow": frames.ARROW}
 
 
@@ -32,6 +35,12 @@ class Dataset(Record[M]):
 
     def __repr__(self) -> str:
         return f"<Dataset {self.name or self.id}: {self.rows} rows, {len(self.columns)} columns>"
+
+    def overview(self) -> SummaryTable:
+        """The data sheet: one row for each column."""
+        rows = [[column.get(name) for name in SHEET] for column in self.columns]
+        title = f"{self.name or self.id}: {self.rows} rows, {len(self.columns)} columns"
+        return SummaryTable(title, SHEET, rows, self.warnings)
 
     @operation
     def preview(self, limit: int = 10, offset: int = 0, columns: Sequence[str] | None = None) -> Steps[dict[str, Any]]:

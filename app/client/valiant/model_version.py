@@ -9,6 +9,7 @@ from .dataset import save
 from .operation import M, attribute, operation
 from .record import Record, items
 from .steps import Steps
+from .summary_table import SummaryTable, metric_name, metrics_table
 
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json"}
 
@@ -45,18 +46,17 @@ class Report(Record[M]):
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """Metrics on unseen rows by name, of one class as `name[class]`; without any, of cross-validation."""
-        rows = self.test or self.cross_validation or self.train
-        return {metric_name(row): Metric._make(map(row.get, Metric._fields)) for row in rows}
+        return {metric_name(row): Metric._make(map(row.get, Metric._fields)) for row in self._measured()}
+
+    def _measured(self) -> list[dict[str, Any]]:
+        return self.test or self.cross_validation or self.train
+
+    def overview(self) -> SummaryTable:
+        return metrics_table(self.evidence, self._measured(), self.warnings)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {metric.display}" for name, metric in self.metrics.items())
         return f"<Report of a {self.task}: {shown}>"
-
-
-def metric_name(metric: Mapping[str, Any]) -> str:
-    part = metric.get("label", metric.get("average"))
-    name: str = metric["name"]
-    return name if part is None else f"{name}[{part}]"
 
 
 class Prediction(Record[M]):
@@ -169,6 +169,10 @@ class Version(_Predicting[M]):
     def __repr__(self) -> str:
         return f"<Version {self.version} of {self.model}: {self.task} by {self.algorithm}>"
 
+    def overview(self) -> SummaryTable:
+        title = f"{self.model}, version {self.version}: {self.task} by {self.algorithm}"
+        return metrics_table(title, self.metrics, self.warnings)
+
     @property
     def _model(self) -> str:
         return self.model
@@ -249,8 +253,12 @@ class Model(_Predicting[M]):
     aliases: list[dict[str, Any]]
 
     def __repr__(self) -> str:
-        aliases = "".join(f", {alias['alias']} → {alias['version']}" for alias in self.aliases)
+        aliases = f", {self.as_aliases()}" if self.aliases else ""
         return f"<Model {self.name}: {len(self.versions)} versions{aliases}>"
+
+    def as_aliases(self) -> str:
+        """Each alias with its version, as in `champion → 7`."""
+        return ", ".join(f"{alias['alias']} → {alias['version']}" for alias in self.aliases)
 
     @property
     def _model(self) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from .operation import Driven, M
 from .steps import Call, Reply, Steps, send
+from .summary_table import SummaryTable
 
 if TYPE_CHECKING:
     from .drivers import Async, Sync
@@ -32,6 +33,15 @@ class Record(Driven[M]):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.fields})
+
+    def overview(self) -> SummaryTable:
+        """The object as a small table: all fields that are a text or a number, unless it has a better one."""
+        rows = [[name, value] for name, value in self.fields.items() if isinstance(value, (str, int, float))]
+        return SummaryTable(type(self).__name__, ("field", "value"), rows)
+
+    def _repr_html_(self) -> str:
+        """HTML for notebooks."""
+        return self.overview().html()
 
     def _send(self, method: str, *parts: object, body: Any = None, **options: Any) -> Steps[Reply]:
         return request(self.driver, method, *parts, body=body, **options)

@@ -12,6 +12,7 @@ from .operation import M, operation
 from .progress_line import ProgressLine
 from .record import Record
 from .steps import Call, Pause, Steps, send
+from .summary_table import SummaryTable
 
 FINISHED = {"succeeded", "failed", "cancelled", "timed_out"}
 KEEPALIVE_SECONDS = 40.0
@@ -49,6 +50,13 @@ class Job(Record[M]):
 
     def __repr__(self) -> str:
         return f"<Job {self.name or self.id}: {self.kind}, {self.state}, {self.progress:.0%}>"
+
+    def overview(self) -> SummaryTable:
+        """The states of the job so far; below, its error or its warnings."""
+        rows = [[step["at"][:19], step["state"], step["attempt"], step.get("reason")] for step in self.transitions]
+        notes = [self.error["detail"], *self.warnings] if self.error else self.warnings
+        title = f"{self.kind} {self.name or self.id}: {self.state}, {self.progress:.0%} {self.message}".rstrip()
+        return SummaryTable(title, ("time", "state", "attempt", "reason"), rows, notes)
 
     @property
     def finished(self) -> bool:

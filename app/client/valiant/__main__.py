@@ -1,0 +1,7 @@
+"""`python -m valiant`."""
+
+import sys
+
+from .commands import main
+
+sys.exit(main())

@@ -1,0 +1,217 @@
+"""Commands of a terminal: train, predict, and look at datasets, jobs, models and reports.
+
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the job did not succeed, 4 the service refused the request.
+"""
+
+import argparse
+import getpass
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import connect
+from .configuration import store
+from .dataset import BY_SUFFIX, Dataset
+from .failures import JobFailed, Problem, ServiceFault, Unavailable, ValiantError
+from .record import Record
+from .service import ALGORITHM, Client
+from .submitted_job import Job
+from .summary_table import SummaryTable, metric_name
+
+FAILED, JOB_FAILED, REFUSED = 1, 3, 4
+SHOWN = 20
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m valiant`: these commands alone."""
+    parser = argparse.ArgumentParser(prog="valiant", description="Trains and uses models on a Valiant service.")
+    add_commands(parser.add_subparsers(required=True, metavar="command"))
+    return perform(vars(parser.parse_args(arguments)))
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the subparsers of a parser."""
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--url", help="address of the service (VALIANT_URL, or that of `valiant login`)")
+    common.add_argument("--json", action="store_true", help="print JSON for programs")
+    common.add_argument("--timeout", type=float, default=60.0, help="seconds without a response (60)")
+
+    def add(name: str, run: Callable[..., Any], text: str) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, parents=[common])
+        command.set_defaults(client=run)
+        return command
+
+    login = add("login", _login, "keep the address and the key of a service for later commands")
+    login.add_argument("address", help="such as https://models.example")
+    train = add("train", _train, "train a model on a file or a dataset")
+    train.add_argument("table", help="a file, or the name or id of a dataset")
+    train.add_argument("--target", help="column to predict")
+    train.add_argument("--model", help="model that gets the version (the name of the dataset)")
+    train.add_argument("--algorithm", default=ALGORITHM, help=f"algorithm ({ALGORITHM})")
+    train.add_argument(
+        "-s", "--set", action="append", default=[], type=_assignment, metavar="NAME=VALUE",
+        help="a parameter of the algorithm or a field of the request, its value as JSON or text; repeatable",
+    )  # fmt: skip
+    predict = add("predict", _predict, "predict the rows of a file")
+    predict.add_argument("model", help="name of the model")
+    predict.add_argument("rows", type=_existing, help="file with the columns of the model")
+    predict.add_argument(
+        "-o", "--output", type=_writable, help="file to write: .csv, .parquet or .arrow (CSV, printed)"
+    )
+    predict.add_argument("--version", type=int, help="version of the model (the champion, else the newest)")
+    predict.add_argument("--alias", help="alias of the model")
+    predict.add_argument("--confidence", type=float, help="confidence of intervals of a regression")
+    predict.add_argument("--keep", action="append", default=[], help="column of the file to keep; repeatable")
+    models = add("models", _models, "list the models, or the versions of one")
+    models.add_argument("model", nargs="?", help="name of a model")
+    report = add("report", _report, "show the metrics of a model")
+    report.add_argument("model", help="name of the model")
+    report.add_argument("--version", type=int, help="version of the model (the newest)")
+    jobs = add("jobs", _jobs, "list the newest jobs, or show one")
+    jobs.add_argument("job", nargs="?", help="id or name of a job")
+    jobs.add_argument("-f", "--follow", action="store_true", help="wait for the job, or for the newest unfinished one")
+    jobs.add_argument("--state", help="list jobs of this state only")
+    datasets = add("datasets", _datasets, "list the newest datasets, or the columns of one")
+    datasets.add_argument("dataset", nargs="?", help="id or name of a dataset")
+
+
+def perform(options: dict[str, Any]) -> int:
+    """Run the command of the parsed arguments; the result is the exit code."""
+    run, options = options["client"], {name: value for name, value in options.items() if name != "client"}
+    url, timeout, as_json = (options.pop(name) for name in ("url", "timeout", "json"))
+    try:
+        with connect(url, timeout=timeout) as service:
+            _print(run(service, **options), as_json=as_json)
+    except JobFailed as error:
+        return _failed(error, JOB_FAILED)
+    except Problem as error:
+        return _failed(error, FAILED if isinstance(error, (ServiceFault, Unavailable)) else REFUSED)
+    except (ValiantError, OSError) as error:
+        return _failed(error, FAILED)
+    return 0
+
+
+def _failed(error: Exception, code: int) -> int:
+    print(f"valiant: {error}", file=sys.stderr)
+    return code
+
+
+def _print(result: Any, *, as_json: bool) -> None:
+    """A record, or a list with the table that shows it; nothing where the command has printed by itself."""
+    if result is None:
+        return
+    found, table = result if isinstance(result, tuple) else (result, result.overview())
+    if as_json:
+        fields = [each.fields for each in found] if isinstance(found, list) else found.fields
+        print(json.dumps(fields, ensure_ascii=False, indent=1))
+    else:
+        print(table.text(os.get_terminal_size().columns if sys.stdout.isatty() else None))
+
+
+def _login(_: Client, address: str) -> None:
+    key = getpass.getpass("Key (empty: none): ") if sys.stdin.isatty() else sys.stdin.readline().strip()
+    print(f"Stored in {store(address, key or None)}.", file=sys.stderr)
+
+
+def _train(service: Client, table: str, target: str | None, model: str | None, algorithm: str, **rest: Any) -> Any:
+    dataset = service.upload(table) if Path(table).is_file() else service.dataset(table)
+    fields = dict(rest["set"])
+    return service.train(dataset, target, model=model, algorithm=algorithm, **fields)
+
+
+def _predict(service: Client, model: str, rows: Path, output: Path | None, **options: Any) -> None:
+    """Both datasets of the job are deleted when the predictions are here."""
+    uploaded = service.upload(rows)
+    try:
+        chosen = {name: value for name, value in options.items() if value}
+        made = service.run("predict", model=model, dataset=uploaded, **chosen)
+        try:
+            if output is not None:
+                made.download(output)
+            else:
+                _copy(made)
+        finally:
+            made.delete()
+    finally:
+        uploaded.delete()
+
+
+def _copy(table: Dataset[Any]) -> None:
+    """Print a dataset as CSV, once it is here whole."""
+    with tempfile.TemporaryDirectory() as folder, table.download(Path(folder) / "rows.csv").open() as file:
+        sys.stdout.writelines(file)
+
+
+def _models(service: Client, model: str | None) -> tuple[list[Record[Any]], SummaryTable]:
+    if model is None:
+        found: list[Any] = service.models()
+        rows = [[each.name, len(each.versions), each.latest_version, each.as_aliases()] for each in found]
+        return found, SummaryTable("", ("model", "versions", "newest", "aliases"), rows)
+    named = service.model(model)
+    found = [named.version(number) for number in reversed(named.versions)]
+    rows = [[each.version, each.algorithm, each.task, *_first_metric(each), each.created_at[:10]] for each in found]
+    return found, SummaryTable(
+        f"{model}: {named.as_aliases() or 'no aliases'}",
+        ("version", "algorithm", "task", "metric", "value", "created"),
+        rows,
+    )
+
+
+def _first_metric(version: Any) -> tuple[str, str]:
+    metric = next(iter(version.metrics), None)
+    return ("", "") if metric is None else (metric_name(metric), metric["display"])
+
+
+def _report(service: Client, model: str, version: int | None) -> Any:
+    return service.model(model).version(version).report
+
+
+def _jobs(service: Client, job: str | None, follow: bool, state: str | None) -> Any:
+    if job is not None:
+        return service.job(job).wait() if follow else service.job(job)
+    listed = service.jobs(SHOWN, state=state)
+    if follow:
+        return next((each.wait() for each in listed if not each.finished), None)
+    rows = [[each.name or each.id, each.kind, _state(each), each.model] for each in listed]
+    return listed, SummaryTable("", ("job", "kind", "state", "model"), rows)
+
+
+def _state(job: Job[Any]) -> str:
+    """The state; of a job that runs, with the share that is done."""
+    return f"running {job.progress:.0%}" if job.state == "running" else job.state
+
+
+def _datasets(service: Client, dataset: str | None) -> Any:
+    if dataset is not None:
+        return service.dataset(dataset)
+    found = service.datasets(SHOWN)
+    rows = [
+        [each.name or each.id, each.rows, len(each.columns), each.file_format, each.created_at[:19]] for each in found
+    ]
+    return found, SummaryTable("", ("dataset", "rows", "columns", "format", "created"), rows)
+
+
+def _existing(text: str) -> Path:
+    if not (path := Path(text)).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return path
+
+
+def _writable(text: str) -> Path:
+    if (path := Path(text)).suffix not in BY_SUFFIX:
+        raise argparse.ArgumentTypeError(f"{text!r} must end with one of {', '.join(BY_SUFFIX)}")
+    return path
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name, json.loads(value, parse_constant=str)
+    except ValueError:
+        return name, value

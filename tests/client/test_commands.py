@@ -1,0 +1,148 @@
+"""Commands of the client in the terminal: their tables, their JSON, and their exit codes."""
+
+import json
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from app.cli import main
+from valiant.commands import main as client_main
+from valiant.summary_table import SummaryTable
+
+IRIS = "app/samples/iris.csv"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _flowers(address):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VALIANT_URL", address)
+        assert main(["train", IRIS, "--target", "species", "--model", "flowers", "-s", "n_estimators=5"]) == 0
+        yield
+
+
+@pytest.fixture
+def valiant(capsys):
+    """`valiant("models", "--json")`: exit code, output and errors."""
+
+    def run(*arguments, entry=main):
+        try:
+            code = entry([*map(str, arguments)])
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_train_prints_the_metrics(valiant):
+    code, printed, errors = valiant("train", "iris", "--target", "species", "--algorithm", "ridge", "-s", "l2=0.5")
+    assert code == 0
+    assert errors == ""
+    assert printed.startswith("iris, version 1: classification by ridge\nmetric")
+    assert "accuracy" in printed
+
+
+def test_predict_prints_or_writes(valiant, tmp_path):
+    code, printed, _ = valiant("predict", "flowers", IRIS, "--keep", "species")
+    lines = printed.splitlines()
+    assert (code, len(lines)) == (0, 151)
+    assert lines[0].startswith('"species","prediction","probability_setosa"')
+    target = tmp_path / "scored.parquet"
+    assert valiant("predict", "flowers", IRIS, "-o", target) == (0, "", "")
+    assert pq.read_table(target).num_rows == 150
+    names = [each["name"] for each in json.loads(valiant("datasets", "--json")[1])]
+    assert "flowers-predictions" not in names
+
+
+def test_lists_are_tables(valiant):
+    code, printed, _ = valiant("models")
+    assert code == 0
+    heading, rule, *rows = printed.splitlines()
+    assert heading.split() == ["model", "versions", "newest", "aliases"]
+    assert set(rule) == {"-", " "}
+    assert [row.split()[0] for row in rows] == ["flowers", "iris"]
+    assert "gradient_boosting" in valiant("models", "flowers")[1]
+    assert valiant("jobs")[1].split()[:4] == ["job", "kind", "state", "model"]
+    assert "petal_length_cm" in valiant("datasets", "iris")[1]
+    assert valiant("report", "flowers")[1].splitlines()[1].split() == ["metric", "value", "interval", "n"]
+
+
+def test_json_is_what_the_service_sent(valiant, service):
+    (newest, *_), models = (json.loads(valiant(name, "--json")[1]) for name in ("jobs", "models"))
+    assert service.job(newest["id"]).kind == newest["kind"]
+    assert models[0]["name"] == "flowers"
+    assert json.loads(valiant("report", "flowers", "--json")[1])["task"] == "classification"
+
+
+def test_a_job_is_followed_to_its_end(valiant, service, iris):
+    job = service.train(iris, "species", model="followed", n_estimators=30, wait=False)
+    code, printed, _ = valiant("jobs", "-f", job.id)
+    assert (code, printed.splitlines()[0]) == (0, f"train {job.id}: succeeded, 100% {job.refresh().message}".rstrip())
+    assert valiant("jobs", "-f") == (0, "", "")  # nothing is unfinished
+
+
+def test_exit_codes(valiant, service, iris, tmp_path):
+    failing = service.train(iris, "species", model="slow", n_estimators=10_000, wait=False)
+    failing.cancel()
+    code, printed, errors = valiant("jobs", "-f", failing.id)
+    assert (code, printed) == (3, "")
+    assert "cancelled" in errors
+    code, _, errors = valiant("train", "iris", "--target", "specis")
+    assert code == 4
+    assert "did you mean 'species'?" in errors
+    assert valiant("report", "nothing")[0] == 4
+    assert valiant("models", "--url", "http://127.0.0.1:9", "--timeout", "0.1")[0] == 1
+    for wrong in (
+        ("predict", "flowers", tmp_path / "nowhere.csv"),
+        ("predict", "flowers", IRIS, "-o", "rows.xlsx"),
+        ("train", IRIS, "-s", "n_estimators"),
+        ("jobs", "--state"),
+        ("trian", IRIS),
+    ):
+        code, _, errors = valiant(*wrong)
+        assert code == 2
+        assert "usage: valiant" in errors
+
+
+def test_the_same_commands_without_the_service(valiant):
+    assert valiant("models", entry=client_main)[1] == valiant("models")[1]
+    code, printed, _ = valiant("--help", entry=client_main)
+    assert code == 0
+    assert "migrate" not in printed
+    assert {"migrate", "train", "predict"} <= set(valiant("--help")[1].split())
+
+
+def test_login_keeps_the_key(valiant, tmp_path, monkeypatch):
+    import io
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("secret\n"))
+    code, printed, _ = valiant("login", "https://models.example")
+    assert (code, printed) == (0, "")
+    stored = tmp_path / "valiant" / "config.toml"
+    assert stored.read_text() == 'url = "https://models.example"\nkey = "secret"\n'
+
+
+def test_tables_fit_their_width():
+    table = SummaryTable("title", ("name", "text", "n"), [["x" * 36, "y" * 200, 1], ["z", "", 22]], ["word " * 30])
+    lines = table.text(80).splitlines()
+    assert [len(line) for line in lines[1:5]] == [80, 80, 80, 80]
+    assert lines[3] == f"{'x' * 36}  {'y' * 37}…   1"
+    assert lines[5].startswith("! word word")
+    assert max(map(len, lines)) == 80
+    assert max(map(len, table.text().splitlines())) > 200
+    assert SummaryTable("nothing", ("a",), []).text(80) == "nothing"
+
+
+def test_notebooks_show_tables(service, iris):
+    job = service.jobs(1)[0]
+    version = service.model("flowers").version()
+    for shown in (iris, job, version, version.report, service.model("flowers")):
+        html = shown._repr_html_()
+        assert html.startswith("<table><caption>")
+        assert "<tr><td>" in html
+    assert SummaryTable("<b>", ("a&b",), [["<script>"]], ["<i>"]).html() == (
+        "<table><caption>&lt;b&gt;</caption><tr><th>a&amp;b</th></tr>"
+        "<tr><td>&lt;script&gt;</td></tr></table><ul><li>&lt;i&gt;</li></ul>"
+    )
