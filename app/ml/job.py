@@ -19,6 +19,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.given_kinds import KindName
 from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
+from app.ml.evaluation.guarantees import without_holdout
 from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.models.header import Header
@@ -246,7 +247,10 @@ def _used(result: Part, times: int) -> Part:
     if result.reuse is None:
         return result
     reuse = result.reuse.model_copy(update={"uses": times})
-    return result.model_copy(update={"reuse": reuse, "warnings": [*result.warnings, *optimism(times)]})
+    update = {"reuse": reuse, "warnings": [*result.warnings, *optimism(times)]}
+    if isinstance(result, Report) and result.guarantees is not None and times > 1:
+        update["guarantees"] = without_holdout(result.guarantees, times)
+    return result.model_copy(update=update)
 
 
 R = TypeVar("R", bound=Request)

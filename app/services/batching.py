@@ -47,7 +47,7 @@ class Batching:
 
     def takes(self, model: Model) -> bool:
         """True if `predict` may be called."""
-        return self._most > 0 and model.algorithm.rowwise
+        return self._most > 0 and model.algorithm.rowwise and model.preparation.stacks
 
     async def predict(self, model: Model, raw: Matrix, begin: Callable[[], None]) -> Predicted:
         """The result of `model.predict_raw(raw)`, to the bit. `begin` is called when it is computed, if it ever is."""

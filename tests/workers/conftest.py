@@ -94,7 +94,7 @@ class Fleet:
         from sqlalchemy import text
 
         with self.services.work() as w:
-            query = text("select id, state, attempt, progress, worker from jobs where finished_at is null limit 5")
+            query = text("select id, state, attempt, progress, lease_until from jobs where finished_at is null limit 5")
             jobs = [str(row) for row in w.session.execute(query)]
         logs = [
             f"{w.name}, {'alive' if w.alive else 'dead'}:\n" + "\n".join(w.logfile.read_text().splitlines()[-number:])

@@ -57,6 +57,7 @@ from app.ml.contract.algorithm import (
     Vector,
     learner,
 )
+from app.ml.contract.capacity import GibbsRisk
 from app.ml.numerics.ensembles.member_predictions import error, explained
 from app.ml.numerics.trees.member_trees import MemberTrees
 from app.ml.numerics.trees.out_of_bag import always_seen
@@ -88,13 +89,18 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
     result = np.zeros(data.prediction_shape)
     seen = np.zeros(n)
     members, curve = [], []
+    losses, sizes = list[float](), list[int]()
     fits = [NestedFit(params.estimator, partial(_drawn, data, seed, size)) for seed in seeds]
     for seed, member in zip(seeds, context.fit_all(fits), strict=True):
         members.append(member)
         out = np.setdiff1d(np.arange(n), draw(seed, n, size))
         if out.size:
-            result[out] += _votes(params, members[-1], data.x[out])
+            votes = _votes(params, members[-1], data.x[out])
+            result[out] += votes
             seen[out] += 1
+            if votes.ndim == 2:
+                losses.append(1 - float(votes[np.arange(out.size), data.codes[out]].mean()))
+                sizes.append(out.size)
         curve.append(_error(data, result, seen))
         context.progress(len(curve) / params.n_estimators, out_of_bag=curve[-1])
     state = State(tuple(members), curve[-1], int((seen > 0).sum()))
@@ -103,6 +109,7 @@ def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
         iterations=params.n_estimators,
         curves={"out_of_bag": curve},
         warnings=always_seen(n - state.evaluated_rows),
+        gibbs=GibbsRisk.of(losses, sizes, params.n_estimators),
     )
 
 

@@ -74,6 +74,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.capacity import Capacity
 from app.ml.numerics.trees.binning import binned, ranked
 from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing
@@ -85,6 +86,7 @@ from app.ml.numerics.trees.oblique import grow as grow_oblique
 from app.ml.numerics.trees.oblique import linear_leaves, used
 from app.ml.numerics.trees.one_tree import depth, importances
 from app.ml.numerics.trees.pruning import prune
+from app.ml.numerics.trees.tree_labellings import log_labellings
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 from app.suggestions import no_such
 
@@ -268,6 +270,14 @@ def column_importances(state: State) -> Vector:
     return shares
 
 
+def capacity(_params: DecisionTree, state: State, data: Data) -> Capacity:
+    """Nothing is known of oblique splits, and of missing values, which may go both ways."""
+    if state.splits.size or np.isnan(data.x).any():
+        return Capacity()
+    leaves = int((state.trees.column < 0).sum())
+    return Capacity(log_labellings=log_labellings(leaves, data.levels, state.classes))
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=DecisionTree,
@@ -278,6 +288,7 @@ ALGORITHM = Algorithm(
     explain=explain,
     summary=summary,
     importances=lambda _: column_importances,
+    capacity=capacity,
     queries={"tree": nodes},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     faults=faults,

@@ -3,7 +3,8 @@ r"""Generative classifier: how each class makes its rows, turned round by Bayes'
 P(c | x) = p(x | c) P(c) / Σ p(x | c′) P(c′): the density p of each class is learned from its rows alone, its prior P is
 the share of its rows or given. The densities, from few numbers to many: independent normal columns; normal with one
 covariance for all classes (linear discriminant analysis); normal with a covariance for each (quadratic); a histogram of
-each column, which are taken as independent; a normal kernel about each row. Everything is computed in logarithms.
+each column, which are taken as independent; a normal kernel about each row; of counts, as of the words of a text, the
+multinomial distribution of things over the columns. Everything is computed in logarithms.
 
 Variances are of maximum likelihood: a row of weight w counts as w rows. Variances that the rows leave at zero are
 settled without regard to units: what less than 1e-12 of the standardised variance of all rows lies in is no dimension
@@ -15,7 +16,7 @@ The default takes columns as independent. On `wohnungen` (target `teuer`) its er
 or a full covariance it is 0.025, as of scikit-learn's GaussianNB. Why the two independent densities differ is
 unexplained; the log loss is lower here (0.437 for 0.597).
 
-In short: For each class it learns how its rows are spread, by one of five densities. Bayes' rule turns this round
+In short: For each class it learns how its rows are spread, by one of six densities. Bayes' rule turns this round
 into the probability of each class. Priors may be learned or given.
 
 Use when: there are few rows, when priors differ between training and use, or when each class has a shape of its own.
@@ -31,6 +32,7 @@ A test finds 9 of 10 sick and 1 of 20 well. Of all people 1 in 100 is sick. Test
 np.float64(0.153846)
 
 References: Fisher (1936), Ann. Eugenics 7:179; Friedman (1989), J. Amer. Statist. Assoc. 84:165;
+McCallum & Nigam (1998), AAAI-98 Workshop on Learning for Text Categorization: 41;
 Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, ch. 4 and 6;
 Battiti & Brunato, The LION Way, ch. 3.
 """
@@ -47,6 +49,7 @@ from app.errors import InvalidData
 from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Algorithm,
     ColumnUnits,
     Context,
@@ -58,7 +61,15 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.columns import ColumnKind
 from app.ml.numerics.density.class_columns import column_summaries
+from app.ml.numerics.density.multinomial import (
+    Multinomials,
+    below_zero,
+    column_shares,
+    multinomial_log_densities,
+    multinomials,
+)
 from app.ml.numerics.density.nonparametric import (
     Histograms,
     Kernels,
@@ -90,8 +101,12 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class GenerativeBayes(Params):
     """A density for each class, and Bayes' rule."""
 
-    density: Literal["naive_gaussian", "shared_covariance", "full_covariance", "histogram", "kernel"] = Field(
-        "naive_gaussian", description="Family of the density that is fitted to each class."
+    density: Literal["naive_gaussian", "shared_covariance", "full_covariance", "histogram", "kernel", "multinomial"] = (
+        Field(
+            "naive_gaussian",
+            description="Family of the density that is fitted to each class; `multinomial` is one of counts, such as "
+            "those of the terms of texts.",
+        )
     )
     priors: Literal["learned", "uniform"] | list[Share] = Field(
         "learned",
@@ -102,7 +117,13 @@ class GenerativeBayes(Params):
         0.0, ge=0, le=1, description="Share of the pooled variance in that of each class, normal densities only."
     )
     n_bins: int = Field(10, ge=1, le=1000, description="Number of bins of each histogram, over the range of all rows.")
-    smoothing: float = Field(1.0, ge=0, le=1e6, description="Rows added to every bin of a histogram.")
+    smoothing: float = Field(
+        1.0,
+        ge=0,
+        le=1e6,
+        description="Rows added to every bin of a histogram, or count added to each column in each class of "
+        "`multinomial`.",
+    )
     bandwidth: float = Field(1.0, ge=1e-6, le=1e3, description="Width of the kernels, as a multiple of Scott's rule.")
 
 
@@ -112,12 +133,16 @@ class State(NamedTuple):
     normals: Normals | None
     histograms: Histograms | None
     kernels: Kernels | None
+    multinomials: Multinomials | None = None
 
 
 def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
     log_priors, warnings = _priors(params, data)
     if params.density == "histogram":
         return Fit(State(log_priors, None, histograms(data, params.n_bins, params.smoothing), None), warnings=warnings)
+    if params.density == "multinomial":
+        density = multinomials(data, params.smoothing)
+        return Fit(State(log_priors, None, None, None, density), warnings=warnings + below_zero(data))
     if params.density == "full_covariance":
         normals, poverty = full(data, params.shrinkage)
     elif params.density == "shared_covariance":
@@ -132,7 +157,7 @@ def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
 
 def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
     shares = np.empty((len(x), len(state.log_priors)))
-    step = max(1, BLOCK // max(1, x.shape[1]))
+    step = max(1, BLOCK // max(1, x.shape[1])) if state.multinomials is None else len(x)
     two = len(state.log_priors) == 2 and np.isfinite(state.log_priors).all()
     for start in range(0, len(x), step):
         block = slice(start, start + step)
@@ -174,8 +199,18 @@ def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = N
             described |= forms(coef.T, constants + state.log_priors, units)
     if state.kernels is not None:
         described["kernels"] = len(state.kernels.rows)
+    if state.multinomials is not None:
+        return described | {"columns": column_shares(state.multinomials)}
     density = state.normals or state.histograms or state.kernels
     return described | {"columns": column_summaries(density, units) if density else None}
+
+
+def terms(state: State) -> Matrix | None:
+    """(d, k) logarithm of the share of a column in a class, less that of all classes alike."""
+    if state.multinomials is None:
+        return None
+    own = state.multinomials.log_shares
+    return np.asarray((own - own.mean(axis=0)).T)
 
 
 def _relative(state: State, x: Matrix) -> Matrix:
@@ -194,6 +229,8 @@ def _free(state: State, x: Matrix) -> Matrix:
     """(n, k) log densities without a family."""
     if state.histograms is not None:
         return histogram_log_densities(state.histograms, x)
+    if state.multinomials is not None:
+        return multinomial_log_densities(state.multinomials, x)
     return kernel_log_densities(state.kernels, x) if state.kernels is not None else np.zeros((len(x), 0))
 
 
@@ -203,10 +240,12 @@ def _impossible(state: State, densities: Matrix) -> NDArray[np.bool_]:
 
 
 def faults(params: GenerativeBayes, inputs: Inputs) -> Iterator[Fault]:
-    """Priors that are not one for each class."""
+    """Priors that are not one for each class, and texts for another density than that of counts."""
     k = inputs.size.classes
     if isinstance(params.priors, list) and k and len(params.priors) != k:
         yield Fault("/priors", NO_PRIORS.format(len(params.priors), k), "wrong_length")
+    if params.density != "multinomial" and ColumnKind.TEXT in inputs.kinds.values():
+        yield Fault("/density", "Only the multinomial density is one of the terms of texts: take it.", "wrong_kind")
 
 
 def _priors(params: GenerativeBayes, data: Data) -> tuple[Vector, list[str]]:
@@ -252,7 +291,10 @@ ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=GenerativeBayes,
     state=State,
+    accepts={Accepts.SPARSE},
     generative=True,
+    counts=lambda params: params.density == "multinomial",
+    terms=terms,
     fit=fit,
     predict=predict,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns) * max(1, size.classes),

@@ -40,6 +40,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.capacity import planes
 from app.ml.numerics.linear_algebra.least_squares import least_squares
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
@@ -185,6 +186,7 @@ ALGORITHM = Algorithm(
     seconds=lambda _, size: size.cells * (1e-8 + 4e-10 * size.columns),
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
+    capacity=planes,
     least_squares=True,
     with_errors=lambda params: params.model_copy(update={"sigma": params.sigma or 1.0}),
     objective=objective,

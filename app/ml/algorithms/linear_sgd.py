@@ -60,6 +60,7 @@ from app.ml.contract.algorithm import (
     Vector,
     WarmStart,
 )
+from app.ml.contract.capacity import planes
 from app.ml.contract.staged_fit import fit_in_stages
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import class_probabilities
@@ -309,6 +310,7 @@ ALGORITHM = Algorithm(
     through_origin=lambda params: not params.fit_intercept,
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef.T, state.intercept),
+    capacity=planes,
     objective=objective,
     summary=summary,
     unscaled=summary,

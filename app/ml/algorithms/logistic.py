@@ -32,6 +32,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Affine,
     Algorithm,
     ColumnUnits,
@@ -48,6 +49,7 @@ from app.ml.contract.algorithm import (
     Vector,
     WarmStart,
 )
+from app.ml.contract.capacity import planes
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
@@ -283,6 +285,7 @@ def _warnings(params: Logistic, found: Minimum, watch: _Watch) -> tuple[str, ...
 
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
+    accepts={Accepts.SPARSE},
     params=Logistic,
     state=State,
     fit=fit,
@@ -290,6 +293,7 @@ ALGORITHM = Algorithm(
     seconds=lambda _, size: size.cells * (2e-8 + 3e-10 * size.columns) * max(1, size.classes),
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
+    capacity=planes,
     objective=objective,
     summary=summary,
     unscaled=summary,

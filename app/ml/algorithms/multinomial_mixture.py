@@ -38,6 +38,7 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Algorithm,
     Context,
     Data,
@@ -51,6 +52,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.sparse_rows import columns_where, mapped, row_totals, sparse
 from app.ml.numerics.clustering.lloyd import lloyd
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
 from app.ml.numerics.density import topics as mixture
@@ -60,6 +62,8 @@ MOVES = 30
 """Moves of the centres of k-means at a start."""
 TIE = 1e-9
 """Starts that differ by less, for a row, reached the same: the first of them counts."""
+SKETCH = 64
+"""Coordinates of the projection in which starts of sparse rows are found."""
 SHOWN = 50
 """Columns of a profile in the report, those of the largest probabilities."""
 
@@ -91,7 +95,7 @@ class State(NamedTuple):
 
 def fit(params: MultinomialMixture, data: Data, context: Context) -> Fit[State]:
     _check(data)
-    order = canonical_order(data.x)
+    order = canonical_order(_points(data.x, np.random.Generator(np.random.PCG64(SKETCH))))
     x, weights = data.x[order], data.weights[order]
     options = Options(params.alpha, params.max_iter, params.tol)
     drawn = context.rng.integers(2**63, size=params.n_init).tolist()
@@ -110,14 +114,14 @@ def fit(params: MultinomialMixture, data: Data, context: Context) -> Fit[State]:
 
 def _check(data: Data) -> None:
     """Raises InvalidData for numbers below 0."""
-    below = np.flatnonzero((data.x < 0).any(axis=0))
+    below = columns_where(data.x, lambda values: values < 0)
     if below.size:
         raise InvalidData(f"Counts are numbers from 0 on; these columns have others: {_named(data, below)}.")
 
 
 def _warnings(params: MultinomialMixture, data: Data, state: State) -> list[str]:
     k, found = len(state.shares), []
-    fractions = np.flatnonzero((data.x != np.floor(data.x)).any(axis=0))
+    fractions = columns_where(data.x, lambda values: values != np.floor(values))
     if fractions.size:
         found.append(f"These columns hold fractions, which are taken for counts: {_named(data, fractions)}.")
     if k < params.n_components:
@@ -132,16 +136,32 @@ def _named(data: Data, columns: Labels) -> str:
 def _run(x: Matrix, weights: Vector, k: int, options: Options, seed: int) -> Run:
     """EM from the clusters of the roots of the rows' shares, by which few counts differ less than by shares."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    totals = x.sum(axis=1, keepdims=True)
-    roots = np.sqrt(np.divide(x, totals, out=np.zeros_like(x), where=totals > 0))
-    first = seeds(roots, weights, k, rng, candidates=2 + int(math.log(k)))
-    labels = lloyd(roots, weights, roots[first], MOVES).labels
+    points = _points(_roots(x), rng)
+    first = seeds(points, weights, k, rng, candidates=2 + int(math.log(k)))
+    labels = lloyd(points, weights, points[first], MOVES).labels
     start = mixture.of_labels(x, weights, labels, int(labels.max()) + 1, options.alpha)
     return mixture.em(x, weights, start, options)
 
 
+def _roots(x: Matrix) -> Matrix:
+    """Square roots of the shares of the columns in each row."""
+    totals = row_totals(x)
+    if (rows := sparse(x)) is not None:
+        own = totals[rows.row_numbers()]
+        return mapped(x, lambda counts: np.sqrt(np.divide(counts, own, out=np.zeros_like(counts), where=own > 0)))
+    own = totals[:, None]
+    return np.sqrt(np.divide(x, own, out=np.zeros_like(x), where=own > 0))
+
+
+def _points(x: Matrix, rng: np.random.Generator) -> Matrix:
+    """The rows; of sparse ones random projections, which keep their distances nearly (Johnson & Lindenstrauss)."""
+    if sparse(x) is None:
+        return x
+    return x @ (rng.standard_normal((x.shape[1], SKETCH)) / math.sqrt(SKETCH))
+
+
 def _joint(state: State, x: Matrix) -> Matrix:
-    return mixture.log_joint(Topics(state.shares, state.profiles), np.maximum(x, 0.0))
+    return mixture.log_joint(Topics(state.shares, state.profiles), mapped(x, _held))
 
 
 def predict(params: MultinomialMixture, state: State, x: Matrix) -> Labels:
@@ -155,7 +175,11 @@ def memberships(params: MultinomialMixture, state: State, x: Matrix) -> Matrix:
 
 def log_density(params: MultinomialMixture, state: State, x: Matrix) -> Vector:
     """(n,) numbers below 0 count as 0, as in predictions."""
-    return mixture.log_sum(_joint(state, x)) + mixture.log_coefficient(np.maximum(x, 0.0))
+    return mixture.log_sum(_joint(state, x)) + mixture.log_coefficient(mapped(x, _held))
+
+
+def _held(values: Matrix) -> Matrix:
+    return np.maximum(values, 0.0)
 
 
 def free_parameters(params: MultinomialMixture, state: State) -> float:
@@ -176,6 +200,12 @@ def summary(params: MultinomialMixture, state: State) -> JSON:
     }
 
 
+def terms(state: State) -> Matrix:
+    """(d, k) logarithm of the probability of a column in a component, less that in all of them."""
+    profiles = np.log(np.maximum(state.profiles, np.finfo(np.float64).tiny))
+    return (profiles - state.shares @ profiles).T
+
+
 def _seconds(params: MultinomialMixture, size: Size) -> float:
     steps = min(params.max_iter, 20)
     return params.n_components * params.n_init * size.rows * steps * (2e-8 + 1e-9 * size.columns)
@@ -183,11 +213,13 @@ def _seconds(params: MultinomialMixture, size: Size) -> float:
 
 ALGORITHM = Algorithm(
     tasks={Task.CLUSTERING},
+    accepts={Accepts.SPARSE},
     params=MultinomialMixture,
     state=State,
     fit=fit,
     predict=predict,
-    counts=True,
+    counts=lambda _: True,
+    terms=terms,
     seconds=_seconds,
     outputs={
         "memberships": Output(

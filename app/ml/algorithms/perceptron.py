@@ -62,6 +62,7 @@ from app.ml.contract.algorithm import (
     Vector,
     WarmStart,
 )
+from app.ml.contract.capacity import Capacity, Mistakes, planes
 from app.ml.contract.progress import part_of
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
@@ -171,6 +172,11 @@ def summary(params: Perceptron, state: State, units: Affine | None = None) -> JS
     }
 
 
+def capacity(params: Perceptron, state: State, data: Data) -> Capacity:
+    mistakes = None if math.isnan(state.bound) else Mistakes(state.mistakes, state.bound, len(data.x))
+    return planes(params, state, data)._replace(mistakes=mistakes)
+
+
 def _passes(
     params: Perceptron, state: State, data: Data, rows: Labels, context: Context
 ) -> tuple[State, list[float], Labels]:
@@ -256,6 +262,7 @@ ALGORITHM = Algorithm(
     passes=lambda params: params.epochs,
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,
+    capacity=capacity,
     seconds=lambda _, size: 5e-7 * size.cells,
     rowwise=True,
     summary=summary,

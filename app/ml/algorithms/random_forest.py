@@ -133,8 +133,13 @@ def fit(params: RandomForest, data: Data, context: Context) -> Fit[State]:
     calibrated = classes > 0 and params.probability == "calibrated"
     powers = votes.calibrated() if calibrated else calibration.NONE
     state = State(trees, classes, error, deviation, votes.evaluated_rows, alone, importance, spread, powers)
-    warnings = always_seen(len(data.x) - votes.evaluated_rows)
-    return Fit(state, iterations=params.n_estimators, curves={"out_of_bag": curve}, warnings=warnings)
+    return Fit(
+        state,
+        iterations=params.n_estimators,
+        curves={"out_of_bag": curve},
+        warnings=always_seen(len(data.x) - votes.evaluated_rows),
+        gibbs=votes.gibbs(params.n_estimators),
+    )
 
 
 def _grown(params: RandomForest, data: Data, context: Context) -> BaggedTrees:

@@ -48,6 +48,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.capacity import planes
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row, weighted_ridge
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import as_json, form
@@ -214,6 +215,7 @@ ALGORITHM = Algorithm(
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
+    capacity=planes,
     least_squares=True,
     objective=objective,
     summary=summary,

@@ -65,9 +65,11 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.capacity import Capacity, WeightNorm
 from app.ml.numerics.class_probabilities.pairwise import coupled
 from app.ml.numerics.support_vectors import machine as machines
 from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
+from app.ml.numerics.support_vectors.machine_capacity import machine_capacity, trace
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 from app.ml.numerics.support_vectors.smo import Solution
 from app.ml.numerics.support_vectors.two_classes import TwoClasses, cross_fitted, length, separated, sigmoid_of
@@ -259,6 +261,20 @@ def _dimension(state: State, margin: float) -> float:
     return margin_dimension(state.radius, 2 / margin, state.dimensions) if math.isfinite(margin) else 1.0
 
 
+def capacity(params: SVM, state: State, data: Data) -> Capacity:
+    """Weights as the probabilities have them; support vectors alone give the same ones where no sigmoid is fitted."""
+    wrong = None if params.cv else predict(params, state, data.x).argmax(axis=1) != data.codes
+    weights = None
+    if state.seen.size == 2 and state.seen.all():
+        slope, shift = state.sigmoids[0] if params.cv else (1.0, 0.0)
+        values = slope * decision(params, state, data.x)[:, 0] + shift
+        length = 0.0 if math.isinf(state.margins[0]) else 2 / state.margins[0]
+        norm = math.hypot(slope * length, slope * state.machine.intercept[0] + shift)
+        weights = WeightNorm(norm, trace(params, state.machine, data), np.where(data.codes == 1, values, -values))
+    found = machine_capacity(params, state.machine, state.dimensions, Capacity(weights=weights), wrong)
+    return found._replace(margin_dimension=max(_dimension(state, margin) for margin in state.margins.tolist()))
+
+
 def _seconds(params: SVM, size: Size) -> float:
     several = params.multiclass == "one_vs_rest" or size.classes <= 2
     machine = size._replace(rows=size.rows if several else 2 * size.rows / size.classes)
@@ -292,7 +308,7 @@ ALGORITHM = Algorithm(
     },
     summary=summary,
     importances=lambda params: _squared_weights if params.kernel == "linear" else None,
-    capacity=lambda _, state: max(_dimension(state, margin) for margin in state.margins.tolist()),
+    capacity=capacity,
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, and folds are drawn in the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",

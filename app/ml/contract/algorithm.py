@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidData
 from app.faults import Fault
+from app.ml.contract.capacity import Capacity, GibbsRisk
 from app.ml.contract.data import JSON, Affine, ColumnUnits, Data, Labels, Matrix, Vector
+from app.ml.contract.linear_form import LinearForm
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output
 from app.ml.contract.params import Learner, Params, learner
@@ -157,20 +159,8 @@ class Fit(Generic[S]):
     curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Monitor curves: one value per iteration."""
     warnings: Sequence[str] = ()
-
-
-class LinearForm(NamedTuple):
-    """Scores of a fit that are linear in the columns: x @ coef + intercept."""
-
-    coef: Matrix
-    """(d, s)."""
-    intercept: Vector
-    """(s,)."""
-
-    @classmethod
-    def of(cls, coef: NDArray[np.float64], intercept: NDArray[np.float64] | float) -> Self:
-        """coef: (d,) or (d, s). intercept: () or (s,)."""
-        return cls(coef.reshape(len(coef), -1), np.reshape(intercept, -1))
+    gibbs: GibbsRisk | None = None
+    """Losses of members with equal votes on rows that they have not seen; None: not known."""
 
 
 class LeaveOneOut(NamedTuple):
@@ -241,8 +231,10 @@ class Algorithm(Generic[P, S]):
     """Seconds on one core to fit rows and predict as many, members aside: within a factor of three on a noisy table."""
     memory: Callable[[P, Size], float] = lambda _, __: 0.0
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
-    counts: bool = False
+    counts: Callable[[P], bool] = lambda _: False
     """True if it learns from counts: no column has numbers below 0, and none is scaled."""
+    terms: Callable[[S], Matrix | None] | None = None
+    """(d, s) weights of the terms of texts for each class or cluster; those of `linear`, where nothing is declared."""
     rowwise: bool = False
     """Each row is predicted with the same bits among any other rows: rows of different callers may be predicted
     together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
@@ -253,6 +245,9 @@ class Algorithm(Generic[P, S]):
     """The scores of a fit, where they are linear in the columns."""
     importances: Callable[[P], Callable[[S], Vector] | None] = lambda _: None
     """Maps params to a function of the state: (d,) importance of each column of the matrix. None: there is none."""
+    capacity: Callable[[P, S, Data], Capacity] | None = None
+    """Maps (params, state, data) of a classifier to the capacity of the functions that the fit chose from, for bounds
+    of its risk; data: its training rows. None: no bound is known."""
     least_squares: bool = False
     """True if a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
     with_errors: Callable[[P], P] | None = None
@@ -293,8 +288,6 @@ class Algorithm(Generic[P, S]):
     """Functions of (params, state, …) behind the queries of these names, as `app/ml/queries/` calls them."""
     leave_one_out: LeaveOneOut | None = None
     """The closed form of leave-one-out; None where it would not be exact."""
-    capacity: Callable[[P, S], float] | None = None
-    """Bound of the VC dimension of a classifier of two classes; None: that of `linear`, or not known."""
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     in_stages: Callable[[P], Iterable[Fault]] | None = None

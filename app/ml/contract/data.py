@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from app.errors import InvalidData
 from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.relations import Relations
+from app.ml.contract.sparse_rows import SparseRows, sparse
 from app.ml.contract.task import TargetKind, Task
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Data:
 
     task: Task
     x: Matrix
+    """`SparseRows` instead, where an algorithm that accepts `SPARSE` learns from texts."""
     y: Vector
     targets: Matrix
     weights: Vector
@@ -252,7 +254,7 @@ class Data:
     def with_target(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""
         kept = slice(None) if weights is None else weights > 0
-        levels, missing = self.levels, bool(np.isnan(self.x).any())
+        levels, missing = self.levels, sparse(self.x) is None and bool(np.isnan(self.x).any())
         return Data.of(
             task,
             self.x if weights is None else self.x[kept],
@@ -294,6 +296,11 @@ class Data:
 
 
 def _frozen(values: ArrayLike, *, ndim: int, name: str, missing: bool = False) -> NDArray[np.float64]:
+    if isinstance(values, SparseRows):
+        if not np.isfinite(values.csr.data).all():
+            raise InvalidData(f"{name} holds values that are not finite.")
+        values.setflags(write=False)
+        return cast("NDArray[np.float64]", values)
     if isinstance(values, np.ndarray) and values.dtype == np.float64 and _sealed(values):
         array = values
     else:

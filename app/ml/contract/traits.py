@@ -27,5 +27,7 @@ class Accepts(StrEnum):
     """Rows without a target are learned from, as `Data.unlabelled`."""
     UNKNOWN_PAIRS = "unknown_pairs"
     """Values of a square table of pairs may be unknown: NaN in `Relations.square` and in rows beside it."""
+    SPARSE = "sparse"
+    """`Data.x`, and x of predictions, may be `SparseRows`, as columns of text make them."""
     INDEFINITE = "indefinite"
     """A kernel of all pairs need not be positive semidefinite: the algorithm rejects or projects it itself."""

@@ -14,8 +14,8 @@ from pydantic import Field
 from app.faults import Fault
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.labels import Class, Label, codes_of
+from app.ml.evaluation.confusion_matrix import ConfusionMatrix
 from app.ml.evaluation.metrics import confusion
-from app.ml.evaluation.report import ConfusionMatrix
 from app.ml.numerics.ensembles.agreement import reaches
 from app.ml.statistics.metric_value import Metric, bootstrapped
 from app.ml.statistics.resampling import Rows

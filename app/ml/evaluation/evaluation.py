@@ -16,6 +16,7 @@ from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
 from app.ml.evaluation.cluster_agreement import agreement
 from app.ml.evaluation.cluster_metrics import clustering, related, sizes
+from app.ml.evaluation.confusion_matrix import ConfusionMatrix
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.density_metrics import information_criteria
 from app.ml.evaluation.predictions import Predictions
@@ -23,7 +24,7 @@ from app.ml.evaluation.projection_metrics import kept
 from app.ml.evaluation.regression_plots import over_predictions
 from app.ml.evaluation.reliability import Bins, class_reliability
 from app.ml.evaluation.reliability_curve import ClassReliability
-from app.ml.evaluation.report import ConfusionMatrix, RejectionCurve, ReportCurve
+from app.ml.evaluation.report import RejectionCurve, ReportCurve
 from app.ml.evaluation.residuals import Residuals, residuals
 from app.ml.evaluation.tree_metrics import cophenetic
 from app.ml.nested import PLAIN, Meaning
@@ -154,10 +155,10 @@ def _of_clusters(data: Data, predicted: Predictions, draws: Resamples) -> Iterat
     """Beside the distances of their training rows, and beside classes that the fit has not seen."""
     if data.square is not None:
         yield from related(data.square, predicted.values, draws)
-    elif data.by_item:
-        yield from sizes(predicted.values)
     elif predicted.centres is not None:
         yield from clustering(data.x, predicted.values, predicted.centres, draws)
+    else:
+        yield from sizes(predicted.values)
     if predicted.joined is not None:
         yield cophenetic(predicted.joined, draws)
     if predicted.reference is not None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.evaluation.auc import areas
-from app.ml.evaluation.report import ConfusionCell, ConfusionMatrix, RejectionCurve
+from app.ml.evaluation.confusion_matrix import ConfusionCell, ConfusionMatrix
+from app.ml.evaluation.report import RejectionCurve
 from app.ml.numerics.ensembles.agreement import ROUNDING
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.statistics.intervals import CONFIDENCE, Resamples, ratio

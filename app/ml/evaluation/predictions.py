@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, FittedLearner, Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import sparse
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation.splits import evenly
 from app.ml.nested import PLAIN, Meaning, meaning
@@ -58,7 +59,7 @@ def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
         return Predictions(values, meaning(algorithm, params, data.task), accepted)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         match data.task.record.prediction:
-            case PredictionKind.LABEL if train.square is None and not train.by_item:
+            case PredictionKind.LABEL if train.square is None and not train.by_item and sparse(train.x) is None:
                 return Predictions(values, centres=_centroids(learned, train, int(values.max())))
             case PredictionKind.COORDINATES if algorithm.inverse:
                 restored = algorithm.inverse(params, state, values)

@@ -4,9 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.ml.contract.labels import Label
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.cluster_profiles import ClusterProfiles
+from app.ml.evaluation.confusion_matrix import ConfusionMatrix
+from app.ml.evaluation.guarantees import Guarantees
+from app.ml.evaluation.ranked_terms import RankedTerms
 from app.ml.evaluation.reliability_curve import ClassReliability
 from app.ml.evaluation.residuals import Residuals
 from app.ml.evaluation.row_sample import RowSample
@@ -26,27 +28,6 @@ class Gap(Wire):
     test: float | None = Field(description="Value on the test rows; null where undefined.")
     gap: float | None = Field(
         description="Difference by which the test metric is worse than the training metric; negative when it is better."
-    )
-
-
-class ConfusionCell(Wire):
-    """Some of the rows behind one count."""
-
-    truth: int = Field(description="Index of the true class.")
-    assigned: int = Field(description="Index of the predicted class.")
-    count: int = Field(description="Number of rows in the cell.")
-    rows: list[int] = Field(description="Numbers of its rows in the dataset, from 0: the first of them.")
-
-
-class ConfusionMatrix(Wire):
-    """Rows are the true classes, columns the assigned ones."""
-
-    classes: list[Label] = Field(description="Classes in the order of rows and columns.")
-    counts: list[list[int]] = Field(
-        description="Number of rows: one list for each true class, one number for each predicted class."
-    )
-    cells: list[ConfusionCell] | None = Field(
-        None, description="Rows behind each count, mistakes before hits; null where none were requested."
     )
 
 
@@ -261,6 +242,11 @@ class Report(Wire):
         "such columns.",
     )
     reuse: Reuse | None = Field(None, description="Reuse of the held-out rows; null: no row was held out.")
+    guarantees: Guarantees | None = Field(
+        None,
+        description="Upper bounds of the error rate on new rows, each with its premises. Null: no classification, or a "
+        "model of an earlier release or without a training of its own, as a committee.",
+    )
     duplicates: Duplicates | None = Field(
         None, description="Equal rows on both sides of the splits. Null: not counted, as in models of earlier releases."
     )
@@ -282,7 +268,9 @@ class Report(Wire):
     converged: bool = Field(description="True where the fit converged.")
     iterations: int = Field(description="Number of iterations or rounds of the fit.")
     columns: list[str] = Field(
-        [], description="Names of the columns of the matrix that the algorithm saw, in the order of its coefficients."
+        [],
+        description="Names of the columns of the matrix that the algorithm saw, in the order of its coefficients, "
+        "without those of the terms of texts.",
     )
     offsets: list[float] = Field([], description="Offset of each of these columns, in the table's own units.")
     scales: list[float] = Field(
@@ -300,6 +288,11 @@ class Report(Wire):
         None,
         description="Summary by the algorithm, such as coefficients or importances; a `column`, its "
         "categories and classes by name.",
+    )
+    terms: list[RankedTerms] | None = Field(
+        None,
+        description="Terms of texts with the largest weights; a model of texts has no `summary`, as the weights of all "
+        "terms are too many. Null: it learns from no texts, or has no weights of columns.",
     )
     unscaled: UnscaledSummary | None = Field(
         None,

@@ -51,7 +51,7 @@ from app.ml.training.calibration_rows import (
 )
 from app.ml.training.class_calibration import MeasuredProbabilities, calibrate, doubts, measure
 from app.ml.training.receipt import libraries
-from app.ml.training.reporting import readable
+from app.ml.training.reporting import summary_of
 from app.ml.training.table_evaluation import EvaluatedModel, column_faults, split_columns, trainings, warnings
 from app.ml.training.unseen_rows import NOT_KNOWN
 from app.references import DatasetReference
@@ -186,8 +186,9 @@ def _receipt(request: CalibrateRequest, loaded: Loaded, digest: str) -> dict[str
 def _report(
     request: CalibrateRequest, loaded: Loaded, model: Model, rows: CalibrationRows, measured: MeasuredProbabilities
 ) -> Report:
-    evaluation, summary = measured.evaluation, model.algorithm.summary
-    offsets, scales = model.preparation.scaling.units
+    evaluation = measured.evaluation
+    listed = model.preparation.listed
+    offsets, scales = listed.scaling.units
     return Report(
         task=model.task,
         evidence=_evidence(request, loaded, rows),
@@ -202,12 +203,10 @@ def _report(
         curves=evaluation.curves,
         converged=True,
         iterations=0,
-        columns=list(model.preparation.layout.names),
+        columns=list(listed.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
-        summary=readable(summary(model.params, model.state), model.preparation, model.classes or ())
-        if summary
-        else None,
+        summary=summary_of(model.algorithm, model.params, model.state, model.preparation, model.classes or ()),
         warnings=[*_warnings(request, loaded, model, rows, evaluation)],
     )
 

@@ -15,6 +15,7 @@ from app.errors import InvalidData, InvalidRequest
 from app.faults import Fault
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, FittedLearner, Task
+from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Class
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.params import MinMargin, MinProbability, Voting
@@ -139,6 +140,9 @@ def _faults(request: CombineRequest, versions: Sequence[Version]) -> Iterator[Fa
         if header.target in {column.name for other in versions for column in other.header.inputs}:
             yield Fault(f"{at}/model", f"It predicts {header.target!r}, which another member takes as an input.")
         for column in header.inputs:
+            if column.kind == ColumnKind.TEXT:
+                detail = f"It learns from the text {column.name!r}, which no committee takes: combine other members."
+                yield Fault(f"{at}/model", detail, "wrong_kind")
             if kinds.setdefault(column.name, column.kind) != column.kind:
                 detail = f"It takes {column.name!r} as {column.kind}, another member as {kinds[column.name]}."
                 yield Fault(f"{at}/model", detail, "wrong_kind")

@@ -124,7 +124,8 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     if len({one.task for one in plans}) > 1:
         raise InvalidRequest(faults=[Fault("/alternatives", "All candidates must do the same task: name it in task.")])
     algorithms, compared = [one.spec.algorithm.name for one in found], plans[0].reference is not None
-    details = metric_faults(request.metric, plans[0].task, algorithms, compared=compared)
+    texts = bool(request.preprocessing.text)
+    details = metric_faults(request.metric, plans[0].task, algorithms, compared=compared, texts=texts)
     if faults := [Fault("/metric", detail) for detail in details]:
         raise InvalidRequest(faults=faults)
     if request.metric == "gap" and request.relations is not None:

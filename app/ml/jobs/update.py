@@ -41,7 +41,7 @@ from app.ml.preparation.target import Target
 from app.ml.statistics.metric_value import Metric
 from app.ml.tables.casting import kinds_used, recast_columns, training_of
 from app.ml.training.receipt import libraries
-from app.ml.training.reporting import monitor_curves, readable, unscaled_summary
+from app.ml.training.reporting import monitor_curves, summary_of, unscaled_summary
 from app.ml.training.table_evaluation import EvaluatedModel, evaluate_table, only, split_columns, trainings, warnings
 from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
 from app.ml.training.update_batch import FedBatch, batch_faults, feed, model_faults, read_batch
@@ -190,14 +190,15 @@ def _receipt(request: UpdateRequest, loaded: Loaded, digest: str) -> dict[str, J
 def _report(seed: int, loaded: Loaded, measured: _Measured, table: pa.Table) -> Report:
     """Test metrics are those before the batch was learned, training metrics those after."""
     fed, before, after = measured.fed, measured.before, measured.after
-    model, fit, summary = fed.model, fed.fit, fed.model.algorithm.summary
+    model, fit = fed.model, fed.fit
     tested = Evaluation([]) if before is None else before.evaluation
     places = np.zeros(0, np.intp) if before is None else before.rows
     looked_at = [
         residuals("train", after.rows, after.evaluation.residuals),
         residuals("test", places, tested.residuals),
     ]
-    offsets, scales = model.preparation.scaling.units
+    listed = model.preparation.listed
+    offsets, scales = listed.scaling.units
     return Report(
         task=model.task,
         evidence=_evidence(loaded, measured),
@@ -215,12 +216,10 @@ def _report(seed: int, loaded: Loaded, measured: _Measured, table: pa.Table) -> 
         curves=[*monitor_curves(fit.curves), *tested.curves],
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
-        columns=list(model.preparation.layout.names),
+        columns=list(listed.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
-        summary=readable(summary(model.params, model.state), model.preparation, model.classes or ())
-        if summary
-        else None,
+        summary=summary_of(model.algorithm, model.params, model.state, model.preparation, model.classes or ()),
         unscaled=unscaled_summary(fed.rows, fit, model.preparation),
         warnings=[*_warnings(loaded, measured, table)],
     )

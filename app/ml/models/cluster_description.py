@@ -95,7 +95,7 @@ def described(
     algorithm: Algorithm[Any, Any], task: Task, description: ClusterDescription | None
 ) -> Algorithm[Any, Any]:
     """The algorithm with the outputs and ellipsoids of these densities, where it has none of its own."""
-    if description is None or description.normals is None or not task.labels or algorithm.counts:
+    if description is None or description.normals is None or not task.labels or _of_counts(algorithm):
         return algorithm
     outputs = cluster_outputs(algorithm, description.normals)
     normals = description.normals.normals
@@ -109,9 +109,13 @@ def offered_outputs(algorithm: Algorithm[Any, Any], task: Task | None = None) ->
     Those of densities have no function before there is a model.
     """
     clusters = task.labels if task is not None else any(one.labels for one in algorithm.tasks)
-    if not clusters or algorithm.counts:
+    if not clusters or _of_counts(algorithm):
         return algorithm.outputs
     return {**cluster_outputs(algorithm, None), **algorithm.outputs}
+
+
+def _of_counts(algorithm: Algorithm[Any, Any]) -> bool:
+    return algorithm.counts(algorithm.params.model_construct())
 
 
 def cluster_outputs(algorithm: Algorithm[Any, Any], normals: ClusterNormals | None) -> Mapping[str, Output]:

@@ -41,7 +41,7 @@ def check_golden(model: Model, golden: Mapping[str, Any]) -> None:
     """Raises GoldenMismatch unless the model gives the recorded predictions: labels exactly, numbers to `TOLERANCE`."""
     try:
         predictions = _predictions(_predict(model, golden))
-        model.predict_raw(np.full((1, len(model.inputs)), np.nan))  # one row, and gaps, may need other compiled code
+        model.predict_raw(model.preparation.no_values)  # one row, and gaps, may need other compiled code
     except (ValiantError, ValueError, TypeError, IndexError, ArithmeticError) as error:
         raise GoldenMismatch("The model does not reproduce the predictions of its golden rows.") from error
     exact = model.task.of_classes or model.task.labels

@@ -23,6 +23,8 @@ ITEM_FORMAT = 11
 """That of models of items, whose inputs have no other levels, likewise."""
 PROJECTED_MEMBER_FORMAT = 12
 """That of committees with a member behind a projection, likewise."""
+TEXT_FORMAT = 13
+"""That of models with columns of text, likewise."""
 FORMATS = (
     FORMAT,
     ENCODED_FORMAT,
@@ -31,6 +33,7 @@ FORMATS = (
     CALIBRATED_FORMAT,
     ITEM_FORMAT,
     PROJECTED_MEMBER_FORMAT,
+    TEXT_FORMAT,
 )
 RETIRED = 1, 2, 3, 4, 5
 """Formats of earlier releases, whose parameters or arrays have other names."""

@@ -29,6 +29,7 @@ from app.ml.models.header import (
     ITEM_FORMAT,
     PROJECTED_FORMAT,
     PROJECTED_MEMBER_FORMAT,
+    TEXT_FORMAT,
     header_of,
 )
 from app.ml.models.member_view import BEHIND, ENCODED, FILLS, LINEARISING
@@ -160,7 +161,7 @@ class Model:
         """Roughly the memory it holds."""
         document, arrays = _parts(self)
         held = sum(array.nbytes for array in arrays.values()) + state_format.beside(self.state)
-        held += state_format.beside(self.calibration.folds)
+        held += state_format.beside(self.calibration.folds) + self.preparation.beside
         return held + 4 * len(safetensors_format.canonical(document))
 
     def predict(self, table: pa.Table | Matrix, confidence: float | None = None) -> Predicted:
@@ -280,4 +281,6 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = ITEM_FORMAT
     if any(BEHIND in name for name in arrays):
         document["format"] = PROJECTED_MEMBER_FORMAT
+    if "texts" in document:
+        document["format"] = TEXT_FORMAT
     return document | model.calibration.packed(arrays), arrays

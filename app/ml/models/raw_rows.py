@@ -42,7 +42,7 @@ def grid(base: Matrix, axes: Sequence[tuple[int, Vector]]) -> Matrix:
     base: (1, p), the raw row that gives the other inputs. axes: places of inputs, each with its raw values.
     """
     combined = np.meshgrid(*(values for _, values in axes), indexing="ij")
-    raw = np.repeat(base, combined[0].size, axis=0)
+    raw = base[np.zeros(combined[0].size, np.intp)]
     for (place, _), values in zip(axes, combined, strict=True):
         raw[:, place] = values.ravel()
     return raw

@@ -98,8 +98,6 @@ class Kernel(Generic[P, R]):
     def _compile(self) -> Any:
         numba = _numba()
         bare = self._bare()
-        if not self._signatures:
-            return numba.njit(**self._options)(bare)
         types = [self._types(numba, signature) for signature in self._signatures]
         with _alone(bare.__qualname__):
             return numba.njit(types, cache=bool(numba.config.CACHE_DIR), **self._options)(bare)
@@ -147,6 +145,19 @@ class Kernel(Generic[P, R]):
         return result(*taken)
 
 
+class Part(Kernel[P, R]):
+    """A function that only kernels call: it has no compiled form of its own, and Python calls it as it is written."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.python(*args, **kwargs)
+
+    def _compile(self) -> Any:
+        numba = _numba()
+        compiler = importlib.import_module("app.ml.numerics.kernel_parts").PartCompiler
+        own = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": compiler}
+        return numba.njit(**self._options, **own)(self._bare())
+
+
 def kernel(
     *signatures: str, writes: Sequence[str] = (), keep_gil: bool = False, ieee: bool = False
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]:
@@ -166,7 +177,7 @@ def kernel(
 
 def inner(python: Callable[P, R]) -> Kernel[P, R]:
     """A function that only kernels call: it becomes part of each of them."""
-    return Kernel(python)
+    return Part(python)
 
 
 def seldom(python: Callable[P, R]) -> Kernel[P, R]:
@@ -174,12 +185,12 @@ def seldom(python: Callable[P, R]) -> Kernel[P, R]:
 
     A call takes some 100 ns, as an array is handed over as seven numbers.
     """
-    return Kernel(python, options=SELDOM)
+    return Part(python, options=SELDOM)
 
 
 def apart(python: Callable[P, R]) -> Kernel[P, R]:
     """An inner function that is called, and makes no arrays: its caller keeps the processor's registers to itself."""
-    return Kernel(python, options=APART)
+    return Part(python, options=APART)
 
 
 def made() -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.ml.charts.channels import category, data, distinct, tooltips
 from app.ml.charts.layers import labels, layer
 from app.ml.contract.algorithm import JSON
-from app.ml.evaluation.report import ConfusionMatrix
+from app.ml.evaluation.confusion_matrix import ConfusionMatrix
 from app.ml.plot import Drawing, Plot, PlotSubject
 
 MOST_CLASSES = 20

@@ -86,7 +86,7 @@ def _axis(column: InputColumn) -> tuple[list[Any], Vector]:
 
 def _panel(of: PlotSubject, base: Matrix, place: int, column: InputColumn) -> _Panel:
     values, raw = _axis(column)
-    rows = np.tile(base, (raw.size, 1))
+    rows = base[np.tile(np.arange(len(base)), raw.size)]
     rows[:, place] = np.repeat(raw, len(base))
     found = outputs(of.subject.model, rows).reshape(raw.size, len(base), -1)
     return _Panel(column, values, found[:, :, 1:] if _binary(of) else found[:, :, :CATEGORIES])

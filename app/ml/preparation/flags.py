@@ -13,6 +13,8 @@ from app.ml.preparation.compiled.columns import EMPTY, OUTSIDE, UNSEEN, grouped,
 from app.ml.preparation.state import Truths
 
 CODES = {UNSEEN: "unseen_category", OUTSIDE: "outside_range", EMPTY: "imputed"}
+NO_KNOWN_TERM = "no_known_term"
+"""Code of a text without a term that the model knows."""
 NO_DOUBT = -1
 
 
@@ -20,7 +22,7 @@ class Flagged(NamedTuple):
     """Rows whose prediction is doubtful."""
 
     code: str
-    """One of `CODES`, undefined or unknown."""
+    """One of `CODES`, `NO_KNOWN_TERM`, undefined or unknown."""
     column: str | None
     """None: the row as a whole."""
     rows: Labels

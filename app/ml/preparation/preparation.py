@@ -70,6 +70,8 @@ class Preparation:
     """Those columns of the training rows; not stored."""
     restorable: ClassVar = True
     """The inputs of a row can be read off its matrix."""
+    stacks: ClassVar = True
+    """Raw matrices are arrays, which can be put together."""
 
     @classmethod
     def fit(
@@ -190,6 +192,21 @@ class Preparation:
         """The raw matrix that the columns of the matrix are made of: the same, unless a projection comes between."""
         return raw
 
+    @property
+    def listed(self) -> "Preparation":
+        """The part of which a report lists the columns: all, but for terms of texts, which are too many."""
+        return self
+
+    @property
+    def beside(self) -> int:
+        """Bytes that it keeps beside its arrays."""
+        return 0
+
+    @property
+    def no_values(self) -> Matrix:
+        """The raw matrix of one row in which everything is missing."""
+        return np.full((1, len(self.inputs)), np.nan)
+
     def _matrix(self, raw: Matrix, *, seen: bool = False) -> Matrix:
         """seen: all numbers are there, and within the range seen in training."""
         if self._way == "raw":
@@ -208,6 +225,10 @@ class Preparation:
         if self.out_of_fold is not None:
             self.out_of_fold.put(raw.values, rows, x[:, self.layout.plain_width :])
         return x
+
+    def raw_of(self, raw: Raw, rows: Labels) -> Matrix:
+        """The raw matrix of rows read for training."""
+        return coded(raw, rows, code_tables(self.codes, raw))
 
     def _undefined(self, raw: Matrix) -> tuple[Flagged, ...]:
         """Functions without a value."""

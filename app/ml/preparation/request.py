@@ -7,6 +7,7 @@ from typing_extensions import TypeAliasType
 
 from app.ml.contract.model_reference import ModelRef
 from app.ml.preparation.formula import MAX_LENGTH
+from app.ml.preparation.text_request import TextColumn
 from app.wire import Body
 
 MAX_DEGREE = 20
@@ -140,6 +141,13 @@ class Preprocessing(Body):
         "refuse",
         description="Training rows for which a function has no value, as the logarithm of 0: refuse them, or take the "
         "value for missing. In predictions it counts as missing, and is flagged.",
+    )
+    text: dict[str, TextColumn] = Field(
+        {},
+        max_length=100,
+        description="Columns of text to learn from, by name, each with its terms: a word, or run of words or "
+        "characters, becomes a column of counts or weighted counts; `{}` takes the defaults. The matrix is then "
+        "sparse, which only some algorithms take. A missing text counts as an empty one, without terms.",
     )
     projection: ModelRef | None = Field(
         None,

@@ -62,14 +62,15 @@ def explain(subject: Subject, request: PredictRequest) -> Explanations:
         raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may return {MOST_BYTES // size}.")
     if len(matrix) > 1:
         found += explained(matrix[1:])
-    offsets, scales = model.preparation.scaling.units
+    listed = model.preparation.listed
+    offsets, scales = listed.scaling.units
     return Explanations(
         **subject.fields,
         predictions=finite(predicted.predictions),
         classes=None if model.classes is None else list(model.classes),
         target_function=None if model.linearising == "none" else model.linearising,
         explanations=found,
-        columns=list(model.preparation.layout.names),
+        columns=list(listed.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
         flags=flags_of(predicted),

@@ -98,7 +98,7 @@ def linearise(subject: Subject, request: LineariseRequest) -> Linearisation:
     if model.task.labels:
         raise InvalidRequest("The labels of a clustering have no slope.")
     base = raw_matrix(model, one_row(request.row, model.inputs, "/row"), {}, 1)
-    places = np.array(list(_movable(model, base[0], request.inputs)), np.intp)
+    places = np.array(list(_movable(model, base[0, :], request.inputs)), np.intp)
     if not places.size:
         raise InvalidRequest("The row has no number or datetime that could move.")
     found = tangent(model, base, places, relative_step=request.relative_step, tolerance=request.tolerance)
@@ -172,7 +172,7 @@ def tangent(model: Model, base: Matrix, places: Labels, *, relative_step: float,
     low, high = _ranges(model, places, at)
     scale = np.maximum(np.abs(at), high - low)
     step = relative_step * np.where(scale > 0, scale, 1.0)
-    ends = outputs(model, np.vstack([_moved(base, places, at + step), _moved(base, places, at - step)]))
+    ends = outputs(model, _moved(base, np.append(places, places), np.append(at + step, at - step)))
     above, below = np.split(ends, 2)
     apart = (at + step) - (at - step)  # as floats have it
     slopes = (above - below) / apart[:, None]
@@ -199,7 +199,7 @@ def _ranges(model: Model, places: Labels, at: Vector) -> tuple[Vector, Vector]:
 
 def _moved(base: Matrix, places: Labels, to: Vector) -> Matrix:
     """A row for each place: the base with this one input moved."""
-    raw = np.repeat(base, places.size, axis=0)
+    raw = base[np.zeros(places.size, np.intp)]
     raw[np.arange(places.size), places] = to
     return raw
 

@@ -148,6 +148,9 @@ def _range(axis: SweepAxis, column: InputColumn) -> tuple[float | None, float | 
 
 
 def _axis_faults(axis: SweepAxis, column: InputColumn, at: str) -> Iterator[Fault]:
+    if column.kind == ColumnKind.TEXT:
+        yield Fault(f"{at}/column", "Texts do not vary along an axis: give this one in fixed.", "wrong_kind")
+        return
     if axis.values is not None:
         for j, value in enumerate(axis.values):
             if found := flaw(column, value):

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import sparse
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.splits import resample
 from app.ml.training.fit import Fitted, evaluate_rows, fit_rows
+from app.ml.training.score_labels import score_labels
 from app.ml.training.training_set import TrainingSet
 
 
@@ -131,29 +133,20 @@ def _numbers_of(training_set: TrainingSet, fitted: Fitted, options: pa.Table | N
 
 def _coefficients(training_set: TrainingSet, fitted: Fitted) -> Numbers:
     """In the table's own units, whose meaning does not change from refit to refit."""
-    if training_set.algorithm.linear is None:
+    if training_set.algorithm.linear is None or sparse(fitted.data.x) is not None:  # terms differ from refit to refit
         return {}
     coef, intercept = training_set.algorithm.linear(fitted.fit.state)
-    labels = _labels(training_set, fitted.data.codes if training_set.classes else np.zeros(0, np.intp), intercept.size)
-    if labels is None:
+    codes = fitted.data.codes if training_set.classes else np.zeros(0, np.intp)
+    found = score_labels(training_set.classes, codes, intercept.size)
+    if found is None:
         return {}
+    labels = [None if label is None else str(label) for label in found]
     units = fitted.preparation.scaling.affine()
     constants, rows = intercept + units.constant(coef), units.coef(coef)
     result = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}
     for name, row in zip(fitted.preparation.layout.plain_names, rows, strict=True):
         result |= {Number("coefficient", name, label): float(value) for label, value in zip(labels, row, strict=True)}
     return result
-
-
-def _labels(training_set: TrainingSet, codes: Labels, scores: int) -> list[str | None] | None:
-    """The class of each score; None where that is unknown."""
-    if not training_set.classes:
-        return [None] if scores == 1 else None
-    names = [str(label) for label in training_set.classes]
-    seen = [names[code] for code in np.unique(codes)]
-    if scores in {len(names), len(seen)}:
-        return [*(names if scores == len(names) else seen)]
-    return [seen[1]] if scores == 1 and len(seen) == 2 else None
 
 
 def _predictions(training_set: TrainingSet, fitted: Fitted, options: pa.Table) -> Numbers:

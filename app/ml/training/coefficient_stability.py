@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from app.ml.contract.algorithm import Data, LinearForm, Vector, silent
+from app.ml.contract.sparse_rows import sparse
 from app.ml.evaluation.report import Conditioning, Jitter
 from app.ml.numerics.linear_algebra.conditioning import conditioning
 from app.ml.training.fit import Fitted
@@ -31,7 +32,7 @@ ALARMING = 10.0
 def look(training_set: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
     """Conditioning of a model that is linear in the columns; None for any other, or too many columns."""
     data, algorithm = fitted.data, training_set.algorithm
-    if algorithm.linear is None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
+    if algorithm.linear is None or sparse(data.x) is not None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
         return None
     result = conditioning(data.x, data.weights, intercept=not algorithm.through_origin(training_set.params))
     jittered = data.task.of_numbers and algorithm.least_squares

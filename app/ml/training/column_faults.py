@@ -96,8 +96,8 @@ def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int
             yield Fault(at, "The target cannot be a feature too.")
         elif name in {spec.weights, spec.sigma}:
             yield Fault(at, "What weighs the rows cannot be a feature too.")
-        elif column.kind == ColumnKind.TEXT:
-            yield Fault(at, "Free text cannot be a feature.")
+        elif column.kind == ColumnKind.TEXT and name not in spec.preprocessing.text:
+            yield Fault(at, "Free text is a feature only by its terms: name this column in preprocessing.text.")
         elif column.missing == rows:
             yield Fault(at, "This column has no values.")
         seen[name] += 1

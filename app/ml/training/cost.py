@@ -26,6 +26,10 @@ SECONDS_PER_STREAMED_CELL = 4e-8
 """Time of one pass over a table that memory does not hold: mostly reading and preparing."""
 
 
+TERMS = 100
+"""Columns that a text counts for: sparse rows take the memory and time of their terms, not of the vocabulary."""
+
+
 class Cost(NamedTuple):
     """Estimated cost of a training."""
 
@@ -41,6 +45,8 @@ def encoded_widths(spec: TrainSpec, task: Task | None, chosen: Sequence[TableCol
         return [1] * len(chosen)
 
     def width(column: TableColumn) -> int:
+        if column.name in how.text:
+            return TERMS
         levels = column.distinct or how.max_levels + 1
         if ColumnKind(column.kind).measured or (how.categories == "target" and levels > how.max_levels):
             return 1
@@ -64,7 +70,7 @@ def cost_of(
     each = SECONDS_PER_CELL * size.cells + passes * nested.seconds(algorithm, spec.algorithm, task, size)
     memory, seconds = BASE_BYTES + row_bytes * rows + int(algorithm.memory(spec.algorithm, size)), fits * each
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
-    in_parts = algorithm.update is not None or algorithm.fit_blocks is not None
+    in_parts = (algorithm.update is not None or algorithm.fit_blocks is not None) and not spec.preprocessing.text
     if not in_parts or memory <= memory_bytes or rows <= HELD * batch:
         return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
@@ -108,6 +114,7 @@ def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
         and form is not None
         and not how.basis
         and not how.dates
+        and not how.text
         and isinstance(how.imputation, str)
         and how.target == "none"
         and (how.scaling == "none" or form.unscaled(spec.algorithm))

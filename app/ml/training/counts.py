@@ -10,9 +10,13 @@ from app.ml.preparation.request import Preprocessing
 from app.ml.training.train_spec import TrainSpec
 
 
+def learns_counts(spec: Learner) -> bool:
+    return nested.entry_of(spec).algorithm.counts(spec)
+
+
 def unscaled(spec: TrainSpec) -> TrainSpec:
     """The request without scaling, where the algorithm learns from counts."""
-    if not nested.entry_of(spec.algorithm).algorithm.counts:
+    if not learns_counts(spec.algorithm):
         return spec
     return spec.model_copy(update={"preprocessing": spec.preprocessing.model_copy(update={"scaling": "none"})})
 
@@ -22,7 +26,7 @@ def scaling_faults(how: Preprocessing, learners: Sequence[Learner], at: str = ""
 
     Only of a request as it came: one that is stored names all defaults.
     """
-    names = [one.name for one in learners if nested.entry_of(one).algorithm.counts]
+    names = [one.name for one in learners if learns_counts(one)]
     if names and how.scaling == "standard" and "scaling" in how.model_fields_set:
         detail = f"{names[0]} learns from counts, which are not scaled: leave scaling out, or set it to none."
         yield Fault(f"{at}/preprocessing/scaling", detail)
@@ -30,7 +34,7 @@ def scaling_faults(how: Preprocessing, learners: Sequence[Learner], at: str = ""
 
 def count_faults(spec: TrainSpec, chosen: Sequence[TableColumn]) -> Iterator[Fault]:
     """Scaling other than the default, and inputs with numbers below 0. chosen: the inputs."""
-    if not nested.entry_of(spec.algorithm).algorithm.counts:
+    if not learns_counts(spec.algorithm):
         return
     name, how = spec.algorithm.name, spec.preprocessing
     if how.scaling == "minmax":  # `standard` is the default, which stored requests name too

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import sparse
 from app.ml.evaluation.splits import evenly
 from app.ml.models.cluster_description import ClusterCards, ClusterDescription
 from app.ml.numerics.clustering.cluster_normals import cluster_normals
@@ -37,7 +38,7 @@ def described_clusters(training_set: TrainingSet, fitted: Fitted, rows: Labels) 
         return None
     data, learned = fitted.data, fitted.learned
     labels = np.asarray(learned.predict(data.x), np.intp)
-    in_columns = data.square is None and not data.by_item
+    in_columns = data.square is None and not data.by_item and sparse(data.x) is None
     prototypes = _prototypes(fitted, labels) if in_columns else None
     k = int(labels.max()) + 1 if prototypes is None else len(prototypes)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -168,7 +168,7 @@ def _refused(spec: TrainSpec, training_set: TrainingSet) -> bool:
     entry, kinds = find("committee"), {column.name: str(column.kind) for column in training_set.raw.columns}
     alone = entry.algorithm.params.model_validate({"estimators": [spec.algorithm.model_dump(mode="json")]})
     inputs = Inputs(kinds, Size(training_set.rows, len(kinds), len(training_set.classes)))
-    return any(nested.faults(entry.algorithm, alone, training_set.task, "", inputs))
+    return bool(spec.preprocessing.text) or any(nested.faults(entry.algorithm, alone, training_set.task, "", inputs))
 
 
 def _gram(pool: Sequence[Contender], wanted: NDArray[np.float64], rows: Labels) -> NDArray[np.float64]:

@@ -14,10 +14,14 @@ def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) 
     left = without_role(spec, columns)
     if spec.relations is not None and spec.relations.form == "square":
         return tuple(column.name for column in left), []
+    texts = spec.preprocessing.text
+    left_out = [column for column in left if column.name not in texts]
     reasons = {
-        "is free text and was left out": [c.name for c in left if c.kind == ColumnKind.TEXT],
+        "is free text and was left out; to learn from it, name it in preprocessing.text": [
+            c.name for c in left_out if c.kind == ColumnKind.TEXT
+        ],
         "looks like an identifier and was left out": [
-            c.name for c in left if c.identifier_like and c.kind != ColumnKind.TEXT
+            c.name for c in left_out if c.identifier_like and c.kind != ColumnKind.TEXT
         ],
         "has no values and was left out": [c.name for c in left if c.missing == rows],
     }

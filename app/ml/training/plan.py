@@ -32,6 +32,7 @@ from app.ml.training.relation_faults import relation_faults
 from app.ml.training.square_table import unprepared
 from app.ml.training.start import Start
 from app.ml.training.task_choice import chosen_task, classes_of
+from app.ml.training.text_faults import kinds_with_texts, text_faults
 from app.ml.training.time_order import time_faults, time_streaming_fault
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.value_faults import value_faults
@@ -98,7 +99,7 @@ def plan(
     """
     spec, columns, related, mixed = by_item(spec, columns, rows, related)
     unread, warned = [*mixed, *kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
-    columns = recast_columns(columns, spec.kinds)
+    columns = recast_columns(columns, kinds_with_texts(spec, columns))
     known = {column.name: column for column in columns}
     task, faults = chosen_task(spec, known)
     if task is not None:
@@ -109,7 +110,7 @@ def plan(
     if task is not None:
         faults += reference_faults(reference, task, known)
     faults += [part for of in (group_faults, time_faults) for part in of(spec.validation, known, spec.target)]
-    faults += item_faults(spec.item, known, spec.target, rows)
+    faults += [*text_faults(spec, known), *item_faults(spec.item, known, spec.target, rows)]
     faults += difficulty_faults(spec, known)
     faults += class_weight_faults(spec.class_weight, task)
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):

@@ -7,6 +7,7 @@ import numpy as np
 from app.ml.contract.algorithm import Data, Labels, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Class
+from app.ml.contract.sparse_rows import sparse
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation.cluster_profiles import ClusterProfiles, cluster_profiles
 from app.ml.evaluation.predictions import Predictions
@@ -81,8 +82,10 @@ def _axes(coordinates: Any, shares: Vector | None = None) -> list[RowAxis]:
 
 
 def _of_clusters(data: Data, labels: Labels, rows: Labels) -> dict[str, Any]:
-    silhouettes = _silhouettes(data, labels, rows)
     found: dict[str, Any] = {"clusters": labels[rows].tolist()}
+    if sparse(data.x) is not None:
+        return found
+    silhouettes = _silhouettes(data, labels, rows)
     if data.square is None and not data.levels.any() and np.isfinite(data.x[rows]).all():
         found["axes"] = _axes(*leading_components(data.x[rows], AXES))
     if np.isfinite(silhouettes).any():

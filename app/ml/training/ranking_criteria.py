@@ -82,16 +82,22 @@ NAMES = (*MEASURES, *(name for name in CRITERIA if name not in MEASURES), Q)
 """Names of the metrics that can rank candidates."""
 
 
-def metric_faults(metric: str | None, task: Task, algorithms: Iterable[str], *, compared: bool) -> Iterator[str]:
-    """Why this metric cannot rank the candidates of these algorithms. compared: as for `metric_fault`."""
-    if fault := metric_fault(metric, task, compared=compared):
+def metric_faults(
+    metric: str | None, task: Task, algorithms: Iterable[str], *, compared: bool, texts: bool
+) -> Iterator[str]:
+    """Why this metric cannot rank the candidates of these algorithms. compared, texts: as for `metric_fault`."""
+    if fault := metric_fault(metric, task, compared=compared, texts=texts):
         yield fault
     elif metric == STRUCTURAL_RISK:
         yield from capacity_faults(algorithms)
 
 
-def metric_fault(metric: str | None, task: Task, *, compared: bool) -> str | None:
-    """Why this metric cannot rank this task. compared: whether the request names classes for clusters."""
+def metric_fault(metric: str | None, task: Task, *, compared: bool, texts: bool = False) -> str | None:
+    """Why this metric cannot rank this task. compared: whether the request names classes for clusters. texts:
+    whether it learns from texts, which have no distances.
+    """
+    if texts and task.labels and metric not in {"stability", *COMPARING}:
+        return f"Clusterings of texts are ranked by stability, {' or '.join(sorted(COMPARING))}: name one of them."
     if metric is None or metric == Q:
         return None
     ranks = CRITERIA[metric].ranks if metric in CRITERIA else MEASURES[metric].of if metric in MEASURES else None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import JSON, ColumnUnits, Fit, Labels
+from app.ml.contract.algorithm import JSON, Algorithm, ColumnUnits, Fit, Labels, Params
 from app.ml.contract.labels import Class
 from app.ml.evaluation import duplicates
 from app.ml.evaluation.bootstrap_estimate import corrected
@@ -27,6 +27,7 @@ from app.ml.training import coefficient_stability as stability
 from app.ml.training.cross_validation import Validated
 from app.ml.training.plan import Plan
 from app.ml.training.reference_classes import compared_with
+from app.ml.training.term_weights import ranked_terms, vocabulary_warnings
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
@@ -66,14 +67,15 @@ def report(
     data_digest: str,
 ) -> Report:
     fit, validated, spec = evaluated.fit, evaluated.validated, planned.spec
-    summary = training_set.algorithm.summary
+    classes = training_set.classes
     shaky = stability.warnings(evaluated.conditioning)
     parts: tuple[tuple[Part, Labels, Evaluation], ...] = (
         ("train", split.train, evaluated.train),
         ("test", split.test, evaluated.test),
     )
     looked_at = [residuals(name, training_set.numbers[rows], part.residuals) for name, rows, part in parts]
-    offsets, scales = evaluated.preparation.scaling.units
+    listed = evaluated.preparation.listed
+    offsets, scales = listed.scaling.units
     return Report(
         task=training_set.task,
         evidence=_evidence(training_set, split, evaluated, spec)
@@ -102,17 +104,17 @@ def report(
         springs=evaluated.springs,
         converged=bool(fit.converged),
         iterations=int(fit.iterations),
-        columns=list(evaluated.preparation.layout.names),
+        columns=list(listed.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),
-        imputed=finite(imputed(evaluated.preparation)),
-        summary=readable(summary(training_set.params, fit.state), evaluated.preparation, training_set.classes)
-        if summary
-        else None,
+        imputed=finite(imputed(listed)),
+        summary=summary_of(training_set.algorithm, training_set.params, fit.state, evaluated.preparation, classes),
+        terms=ranked_terms(training_set, split.train, fit.state, evaluated.preparation),
         unscaled=unscaled_summary(training_set, evaluated.fit, evaluated.preparation),
         warnings=[
             *planned.warnings,
             *_warnings(training_set, split),
+            *vocabulary_warnings(evaluated.preparation),
             *_group_warnings(spec.validation.group),
             *duplicates.warnings(
                 evaluated.equal,
@@ -130,10 +132,14 @@ def report(
 def _prototypes(training_set: TrainingSet, evaluated: EvaluatedFit) -> list[RestoredRow] | None:
     prototypes = training_set.algorithm.prototypes
     rows = None if prototypes is None else prototypes(training_set.params, evaluated.fit.state)
-    return None if rows is None else restore(evaluated.preparation, rows[:MAX_PROTOTYPES])
+    if rows is None or not evaluated.preparation.restorable:
+        return None
+    return restore(evaluated.preparation, rows[:MAX_PROTOTYPES])
 
 
 def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Preparation) -> UnscaledSummary | None:
+    if preparation.listed is not preparation:
+        return None
     algorithm, scaling, layout = training_set.algorithm, preparation.scaling, preparation.layout
     if algorithm.unscaled is not None:
         names, result = layout.plain_names, algorithm.unscaled(training_set.params, fit.state, scaling.affine())
@@ -143,6 +149,15 @@ def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Prep
     else:
         return None
     return UnscaledSummary(columns=list(names), summary=readable(result, preparation, training_set.classes))
+
+
+def summary_of(
+    algorithm: Algorithm[Any, Any], params: Params, state: Any, preparation: Preparation, classes: Sequence[Class]
+) -> JSON:
+    """Summary by the algorithm; None where it has none, and of texts, whose terms are too many."""
+    if algorithm.summary is None or preparation.listed is not preparation:
+        return None
+    return readable(algorithm.summary(params, state), preparation, classes)
 
 
 def _reuse(planned: Plan, data_digest: str) -> Reuse:

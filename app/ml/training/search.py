@@ -28,7 +28,7 @@ from app.ml.training.ensemble_selection import Comparison, Contender, Ensemble, 
 from app.ml.training.fit import evaluate_rows, evaluate_training_rows, fit_rows, predict_training_rows
 from app.ml.training.plan import Plan
 from app.ml.training.ranking_criteria import CRITERIA, Q, higher_is_better, of_all_rows
-from app.ml.training.structural_risk import STRUCTURAL_RISK, Capacity, Risk, vacuous
+from app.ml.training.structural_risk import STRUCTURAL_RISK, CandidateCapacity, Risk, vacuous
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
@@ -58,8 +58,8 @@ class CandidateResult(Wire):
     behind: Metric | None = Field(
         None, description="Difference from the first in rank, fold by fold, with the interval of the difference."
     )
-    capacity: Capacity | None = Field(
-        None, description="Capacity of the candidate, where structural_risk ranks; null: it does not."
+    capacity: CandidateCapacity | None = Field(
+        None, description="CandidateCapacity of the candidate, where structural_risk ranks; null: it does not."
     )
     error: str | None = Field(
         None, description="Reason why the candidate could not be evaluated; null: it was evaluated."
@@ -199,7 +199,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, 
             train=_mean(metric, score.train),
             folds=[None if np.isnan(value) else value for value in score.validation.tolist()],
             behind=None if place == best else _behind(metric, scores[best], score),
-            capacity=Capacity.of(Risk(*score.risk.tolist())) if score.risk.size else None,
+            capacity=CandidateCapacity.of(Risk(*score.risk.tolist())) if score.risk.size else None,
             error=score.error or (None if np.isfinite(score.mean) else f"Its {metric} is undefined."),
         )
         for place, (candidate, score) in enumerate(zip(found, scores, strict=True))

@@ -9,6 +9,7 @@ spring on every coefficient; the torques then are what it pulls with.
 import numpy as np
 
 from app.ml.contract.algorithm import Labels
+from app.ml.contract.sparse_rows import sparse
 from app.ml.evaluation.report import Springs
 from app.ml.evaluation.splits import evenly
 from app.ml.preparation.target_transform import transformed
@@ -23,6 +24,8 @@ RESTS = 1e-8
 def springs(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Springs | None:
     """Forces of a regression by least squares, else None. rows: fitted on, as numbers of the dataset."""
     if not training_set.task.of_numbers or not training_set.algorithm.least_squares:
+        return None
+    if sparse(fitted.data.x) is not None:
         return None
     data = transformed(training_set.preprocessing.target, fitted.data, errors_known=training_set.errors_known)
     x, y, strengths = data.x, data.y, data.weights

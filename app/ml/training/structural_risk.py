@@ -3,7 +3,8 @@ r"""Structural risk minimisation: the errors on the training rows, and a term th
 With probability 0.95 the risk of every function of a class of capacity h is at most its share of errors on l rows plus
 √((h (ln(2l/h) + 1) − ln(p/4)) / l), p = 0.05. Planes in d columns have h = d + 1; planes with a margin, and machines in
 the space of a kernel, what their algorithm states. That of a margin is measured on the same rows, so that the bound
-orders candidates rather than guarantees anything; above 1 it guarantees nothing in any case.
+orders candidates rather than guarantees anything; above 1 it guarantees nothing in any case. Where the ways to label 2l
+rows are counted instead, as those of trees with so many leaves, their logarithm takes the place of h (ln(2l/h) + 1).
 
 Reference: Vapnik (1998), Statistical Learning Theory, ch. 6.
 """
@@ -17,7 +18,8 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.catalogue import catalogue, find
 from app.ml.contract.algorithm import Algorithm, Labels
-from app.ml.numerics.support_vectors.vc_bounds import FAILURE, confidence_term
+from app.ml.contract.capacity import Capacity, planes
+from app.ml.numerics.support_vectors.vc_bounds import FAILURE, confidence_term, growth_term
 from app.ml.training.fit import fit_rows
 from app.ml.training.training_set import TrainingSet
 from app.wire import Wire
@@ -29,7 +31,7 @@ class Risk(NamedTuple):
     """A fit of all training rows."""
 
     dimension: float
-    """Bound of the dimension of Vapnik and Chervonenkis, perhaps infinite."""
+    """Bound of the dimension of Vapnik and Chervonenkis, perhaps infinite; NaN: labellings were counted."""
     errors: float
     """Share of training rows that are predicted wrong."""
     confidence: float
@@ -40,11 +42,11 @@ class Risk(NamedTuple):
         return self.errors + self.confidence
 
 
-class Capacity(Wire):
+class CandidateCapacity(Wire):
     """Parts of the bound of the risk of a candidate, which one fit of all training rows has."""
 
     dimension: float | None = Field(
-        description="Bound of the dimension of Vapnik and Chervonenkis; null where it is infinite."
+        description="Bound of the dimension of Vapnik and Chervonenkis; null: infinite, or labellings were counted."
     )
     empirical_risk: float = Field(description="Share of training rows that are predicted wrong.")
     confidence: float = Field(description="Term that grows with the dimension and is added to the empirical risk.")
@@ -87,8 +89,14 @@ def structural_risk(training_set: TrainingSet, rows: Labels, seed: int) -> Risk:
     algorithm, data = training_set.algorithm, fitted.data
     predicted = fitted.learned.predict(data.x).argmax(axis=1)
     errors = float((predicted != data.codes).mean())
-    if algorithm.capacity is not None:
-        dimension = algorithm.capacity(training_set.params, fitted.fit.state)
-    else:
-        dimension = data.x.shape[1] + 1.0
-    return Risk(dimension, errors, confidence_term(len(data.x), dimension, FAILURE))
+    capacity = (algorithm.capacity or planes)(training_set.params, fitted.fit.state, data)
+    dimension = math.nan if capacity.ordering is None else float(capacity.ordering)
+    return Risk(dimension, errors, _confidence(capacity, len(data.x)))
+
+
+def _confidence(capacity: Capacity, rows: int) -> float:
+    if capacity.ordering is not None:
+        return confidence_term(rows, capacity.ordering, FAILURE)
+    if capacity.log_labellings is not None:
+        return growth_term(capacity.log_labellings(2 * rows), rows, FAILURE)
+    raise InvalidData(f"{STRUCTURAL_RISK} needs the capacity of the fit, and no bound of it is known.")

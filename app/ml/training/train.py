@@ -16,6 +16,7 @@ from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
 from app.ml.training import coefficient_stability as stability
+from app.ml.training.certified import certified
 from app.ml.training.cluster_stability import stability_under_halving
 from app.ml.training.cross_validation import Fits, Validated, validate
 from app.ml.training.described_clusters import described_clusters
@@ -89,6 +90,7 @@ def train(
             "row_sample": plotted_rows(training_set, fitted, evaluated.predicted, spec.seed),
             "cluster_profiles": profiles(training_set, evaluated.predicted, split.train),
             "intervals": intervals,
+            "guarantees": certified(drawn, fitted, evaluated, planned),
             "warnings": [*result.warnings, *interval_warnings(intervals)],
         }
     )

@@ -32,7 +32,8 @@ class TrainSpec(Body):
         min_length=1,
         max_length=10_000,
         description="Columns to learn from. Null: every column but the target, weights, sigma, item, difficulty, "
-        "the group and time of the validation, text and identifier-like ones.",
+        "the group and time of the validation, identifier-like ones, and texts that `preprocessing.text` does not "
+        "name.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
     sigma: str | None = Field(
@@ -76,7 +77,8 @@ class TrainSpec(Body):
         {},
         description="Kinds of columns that are used as another kind than the dataset has them, by name: numbers as "
         "`categorical`, texts as `numeric` or `date` (`date:DMY` names the order, `numeric:comma` the decimal mark), "
-        "categories as `text`, which is no feature. Texts that cannot be read so are missing.",
+        "categories as `text`, which is a feature only where `preprocessing.text` names it. Texts that cannot be read "
+        "so are missing.",
     )
     task: Task | None = Field(
         None,

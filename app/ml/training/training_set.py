@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from app.ml.contract.algorithm import (
     Vector,
     in_turn,
 )
+from app.ml.contract.columns import ColumnKind
 from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.labels import Class, codes_of
 from app.ml.contract.relations import Relations
@@ -39,7 +41,7 @@ from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.target import Classes, Target, read_classes, read_target, read_weights
 from app.ml.preparation.target_encoding import Outcome
 from app.ml.preparation.target_transform import carried, check_domain, transformed, turned_back, with_bias
-from app.ml.preparation.training_rows import code_tables, coded
+from app.ml.preparation.text_columns import with_texts
 from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.difficulty import read_curriculum
 from app.ml.training.item_preparation import item_preparation
@@ -173,8 +175,9 @@ class TrainingSet(NamedTuple):
         """Inputs of the table that preparation leaves unchanged for the algorithm."""
         there = {
             Accepts.MISSING: bool(np.isnan(self.raw.values).any()),
-            Accepts.CATEGORIES: any(words is not None for words in self.raw.vocabularies),
+            Accepts.CATEGORIES: any(column.kind is ColumnKind.CATEGORICAL for column in self.raw.columns),
             Accepts.UNLABELLED: bool(self.without_target.size),
+            Accepts.SPARSE: bool(self.preprocessing.text),
         }
         return frozenset(one for one in self.accepted if there[one])
 
@@ -217,12 +220,14 @@ class TrainingSet(NamedTuple):
             raw = raw.named([raw.columns[row].name for row in known])
         if self.by_item:
             return item_preparation(raw, known)
-        return Preparation.fit(raw, known, how, self.accepted, outcome, centred=centred, spreads=spreads or {})
+        fit = partial(Preparation.fit, rows=known, how=how, accepts=self.accepted, centred=centred)
+        if how.text:
+            return with_texts(raw, known, how.text, fit, counts=self.algorithm.counts(self.params))
+        return fit(raw, outcome=outcome, spreads=spreads or {})
 
     def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:
         """The raw matrix of these rows, in the codes of the preparation."""
-        raw = self._raw_of(preparation)
-        return coded(raw, self.target.rows[rows], code_tables(preparation.codes, raw))
+        return preparation.raw_of(self._raw_of(preparation), self.target.rows[rows])
 
     def training_data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, and the unlabelled ones, as a fit gets them."""

@@ -93,3 +93,18 @@ def test_few_draws_leave_the_out_of_bag_error_undefined():
     _, state = fitted(one, n_estimators=3)
     assert np.isnan(state.out_of_bag)
     assert state.evaluated_rows == 0
+
+
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_losses_of_members_are_of_rows_that_each_has_not_seen(cancer, voting):
+    params = bagging.Bagging(n_estimators=4, voting=voting)
+    n, context = len(cancer.x), nested.context(0)
+    fit = bagging.fit(params, cancer, context)
+    seeds = nested.context(0).rng.integers(2**63, size=4).tolist()
+    losses, sizes = [], []
+    for seed, member in zip(seeds, fit.state.members, strict=True):
+        out = np.setdiff1d(np.arange(n), bagging.draw(seed, n, n))
+        votes = bagging._votes(params, member, cancer.x[out])
+        losses.append(1 - votes[np.arange(out.size), cancer.codes[out]].mean())
+        sizes.append(out.size)
+    assert fit.gibbs == (pytest.approx(np.mean(losses)), min(sizes), max(sizes))

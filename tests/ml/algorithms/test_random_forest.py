@@ -299,3 +299,10 @@ def test_columns_of_a_split_are_a_count_or_a_share():
 
     assert trees(4) == trees(0.5) != trees(5)
     assert trees(1.0) == trees(9) == trees(1000) != trees(1)
+
+
+def test_the_loss_of_a_tree_is_its_own_error_on_rows_that_it_has_not_seen():
+    found = fitted(blobs(300), n_estimators=20, voting="hard")
+    assert found.gibbs.loss == pytest.approx(found.state.alone, rel=1e-12)
+    assert 80 < found.gibbs.fewest_rows < 300 / np.e < found.gibbs.most_rows < 140
+    assert fitted(friedman(60), n_estimators=3).gibbs is None

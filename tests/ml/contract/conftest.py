@@ -90,7 +90,7 @@ class Case:
     def drawn(self, rows: int, columns: int, classes: int, seed: int) -> tuple[Any, Any]:
         """Rows and targets; counts for an algorithm of counts."""
         x, y = drawn(self.task, rows, columns, classes, seed)
-        return (np.floor(np.exp(np.clip(x, -2, 4))), y) if self.algorithm.counts else (x, y)
+        return (np.floor(np.exp(np.clip(x, -2, 4))), y) if self.algorithm.counts(self.params) else (x, y)
 
     def of(self, x: Any, y: Any, classes: int = 3, **change: Any) -> Data:
         kind = self.algorithm.target(self.task)

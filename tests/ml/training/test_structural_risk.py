@@ -95,6 +95,17 @@ def test_it_is_not_defined_of_several_classes():
         ranked(bent(90, classes=3), algorithm={"name": "logistic"})
 
 
+def test_labellings_of_trees_are_counted():
+    """Two levels find both ends of the parabola; of many leaves the term outweighs the errors that they mend."""
+    depths = [{"pointer": "/algorithm/max_depth", "values": [1, 2, 12]}]
+    ranking = ranked(bent(4000), algorithm={"name": "decision_tree"}, features=["x1"], grid=depths)
+    parts = [one.capacity for one in ranking.tried]
+    assert [part.dimension for part in parts] == [None] * 3
+    assert parts[0].confidence < parts[1].confidence < parts[2].confidence
+    assert parts[0].empirical_risk > parts[1].empirical_risk > parts[2].empirical_risk
+    assert ranking.tried[1].rank == 1
+
+
 def test_algorithms_without_a_capacity_and_other_tasks_are_refused_by_name():
     table = bent(60)
     sheet = JobContext((Sheet("", 60, tuple(columns(table))),))
@@ -105,10 +116,11 @@ def test_algorithms_without_a_capacity_and_other_tasks_are_refused_by_name():
             check(SearchRequest.model_validate(body), sheet)
         return [(fault.pointer, fault.detail) for fault in refused.value.faults]
 
-    found = faults(algorithm={"name": "knn"}, alternatives=[{"name": "svm"}, {"name": "decision_tree"}])
+    found = faults(algorithm={"name": "knn"}, alternatives=[{"name": "svm"}, {"name": "random_forest"}])
     assert [pointer for pointer, _ in found] == ["/metric", "/metric"]
-    assert "which knn lacks. These state it: linear, linear_sgd, logistic, ridge, svm." in found[0][1]
-    assert "which decision_tree lacks" in found[1][1]
+    able = "decision_tree, linear, linear_sgd, logistic, perceptron, ridge, svm"
+    assert f"which knn lacks. These state it: {able}." in found[0][1]
+    assert "which random_forest lacks" in found[1][1]
     assert faults(target="x1", algorithm={"name": "ridge"}) == [
         ("/metric", "structural_risk ranks classifications only.")
     ]

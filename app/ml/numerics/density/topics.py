@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import SparseRows, mapped, row_totals, sparse
 from app.ml.numerics.row_blocks import blocks
 
 LEAST = 1e-300
@@ -58,7 +59,8 @@ def log_joint(topics: Topics, x: Matrix) -> Matrix:
 
 def log_coefficient(x: Matrix) -> Vector:
     """(n,) that part: logarithms of how many orders of the counted things there are."""
-    return np.asarray(scipy.special.gammaln(x.sum(axis=1) + 1) - scipy.special.gammaln(x + 1).sum(axis=1))
+    each = row_totals(mapped(x, lambda counts: scipy.special.gammaln(counts + 1)))
+    return np.asarray(scipy.special.gammaln(row_totals(x) + 1) - each)
 
 
 def log_sum(joint: Matrix) -> Vector:
@@ -74,8 +76,12 @@ def memberships(joint: Matrix) -> Matrix:
 
 def of_labels(x: Matrix, weights: Vector, labels: Labels, k: int, alpha: float) -> Topics:
     """The components of clusters."""
-    counts = np.zeros((k, x.shape[1]))
-    np.add.at(counts, labels, x * weights[:, None])
+    if (rows := sparse(x)) is not None:
+        sums = SparseRows.of(weights, labels, np.arange(labels.size), (k, labels.size)).csr @ rows.csr
+        counts = sums.toarray()
+    else:
+        counts = np.zeros((k, x.shape[1]))
+        np.add.at(counts, labels, x * weights[:, None])
     return _maximised(_Sums(0.0, np.bincount(labels, weights, k).astype(np.float64), counts), alpha)
 
 
@@ -104,7 +110,8 @@ def em(x: Matrix, weights: Vector, start: Topics, options: Options) -> Run:
 def _sums(x: Matrix, weights: Vector, topics: Topics, alpha: float) -> _Sums:
     k, d = topics.profiles.shape
     total, masses, counts = alpha * _logs(topics.profiles).sum() if alpha else 0.0, np.zeros(k), np.zeros((k, d))
-    for part in blocks(len(x), k + d):
+    rows = sparse(x)
+    for part in blocks(len(x), k + (d if rows is None else rows.csr.nnz // len(rows))):
         joint = log_joint(topics, x[part])
         total += weights[part] @ log_sum(joint)
         shares = memberships(joint) * weights[part, None]

@@ -9,6 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.contract.sparse_rows import dense, mapped, sparse
 from app.ml.numerics import row_blocks
 from app.ml.numerics.linear_algebra.solve import EPS, centred
 from app.ml.numerics.linear_models.softmax import likelihood, probabilities
@@ -30,7 +31,8 @@ class CrossEntropy:
 
     In coordinates of its own: each column is centred and divided by √(variance + λ/Σw), and there is a last one of
     ones. So curvatures are about 1 or less whatever the units of the inputs, and a gradient is a pure number.
-    The columns stay as they are; what centring and scaling do to sums over rows is done to the sums.
+    The columns stay as they are; what centring and scaling do to sums over rows is done to the sums. So sparse rows
+    stay sparse; the Hessian, for which there are few columns, is made of dense blocks of them.
     """
 
     x: Matrix
@@ -53,7 +55,9 @@ class CrossEntropy:
         share = weights / weights.sum()
         mean, squares = _moments(x, share)
         offset, variance = mean, squares - mean**2
-        if (mean**2 > variance).any():  # far from zero centring afterwards would cost digits
+        if sparse(x) is not None:
+            variance = np.maximum(variance, 0.0)  # rounding of a constant column
+        elif (mean**2 > variance).any():  # far from zero centring afterwards would cost digits
             x, mean = centred(x, weights)
             offset, variance = np.zeros(x.shape[1]), _moments(x, share)[1]
         ridge = penalty / weights.sum()
@@ -91,7 +95,7 @@ class CrossEntropy:
         coef, constant = self.plain(b)
         shrunk = self.penalty[:, None] * b
         value, slopes, total = 0.5 * float((shrunk * b).sum()), np.zeros_like(coef), np.zeros_like(constant)
-        for rows in self.blocks():
+        for rows in self.blocks() if sparse(self.x) is None else [slice(None)]:
             x, targets, weights = self.x[rows], self.targets[rows], self.weights[rows]
             losses, p = likelihood(_product(x, coef) + constant, targets)
             pull = weights[:, None] * (p - targets)
@@ -113,7 +117,7 @@ class CrossEntropy:
             return np.asarray(self.each_score(point)[0] + np.diag(self.penalty), np.float64)
         pairs = np.zeros((s * (d + 1), s * (d + 1)))
         for rows in self.blocks():
-            x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
+            x, p = dense(self.x[rows]), probabilities(_product(self.x[rows], coef) + constant)
             _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
         crossed = pairs.reshape(s, d + 1, s, d + 1)
         blocks = np.zeros((d + 1, s, d + 1, s))
@@ -135,7 +139,7 @@ class CrossEntropy:
         products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
         buffer = np.empty((self._step, d))
         for rows in self.blocks():
-            x, p = self.x[rows], probabilities(_product(self.x[rows], coef) + constant)
+            x, p = dense(self.x[rows]), probabilities(_product(self.x[rows], coef) + constant)
             spread = np.sqrt(self.weights[rows, None] * p * (1 - p))
             for i in range(s):
                 scaled = np.multiply(x, spread[:, i, None], out=buffer[: len(x)])
@@ -213,6 +217,8 @@ def _add_pairs(pairs: Matrix, x: Matrix, p: Matrix) -> None:
 
 def _moments(x: Matrix, share: Vector) -> tuple[Vector, Vector]:
     """(d,) weighted means, and those of the squares."""
+    if sparse(x) is not None:
+        return share @ x, share @ mapped(x, np.square)
     d = x.shape[1]
     mean, squares = np.zeros(d), np.zeros(d)
     for rows in row_blocks.blocks(len(x), d):

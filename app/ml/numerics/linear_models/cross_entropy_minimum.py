@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from app.ml.contract.algorithm import Vector
+from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.linear_models.score_curvature import at_the_start, score_by_score
 from app.ml.numerics.optimise.newton import SLOW, Minimum, lbfgs, newton, quasi_newton
@@ -54,7 +55,8 @@ def minimum(loss: CrossEntropy, start: Vector, watch: Watch, params: CrossEntrop
     warm: the start is near the minimum already.
     """
     found, (d, s) = Minimum(start, converged=False, iterations=0), (loss.x.shape[1], loss.targets.shape[1])
-    if params.solver == "auto" and s > 1 and found.x.size > FEW_UNKNOWNS and d <= WIDE:
+    arrays = sparse(loss.x) is None
+    if params.solver == "auto" and arrays and s > 1 and found.x.size > FEW_UNKNOWNS and d <= WIDE:
         for steps, curvature in ((FIRST_STEPS, at_the_start), (ROUGH_STEPS, score_by_score)):
             most = min(steps, params.max_iter - found.iterations)
             rough = quasi_newton(loss, curvature(loss, found.x), found.x, tol=params.tol, max_iter=most, watch=watch)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Task, Vector
+from app.ml.contract.capacity import GibbsRisk
 from app.ml.numerics.ensembles import calibration
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.numerics.trees.compiled.out_of_bag import add_votes, reach
@@ -56,6 +57,7 @@ class OutOfBag:
         few = np.min_scalar_type(trees)
         self._votes: NDArray[Any] = np.zeros(data.targets.shape, few if counted else np.float32)
         self._seen = np.zeros(len(data.x), few)
+        self._losses, self._sizes = list[float](), list[int]()
 
     def add(self, tree: Trees, part: Unseen) -> None:
         rows = chosen(len(self._seen), lambda some: _bits(part.rows, some))
@@ -63,6 +65,15 @@ class OutOfBag:
             self._votes = self._votes.astype(np.float32, copy=False)
         add_votes(self._data.x, rows, part.ends, *tree[1:], self._truth, self._unit, self._votes)
         self._seen[rows] += 1
+        if rows.size and not self._truth.size:
+            whole = part.ends >= 0  # the others count as wrong: an upper bound of their loss
+            right = tree.values[tree.left[part.ends[whole]], self._data.codes[rows[whole]]]
+            self._losses.append(1 - float(right.sum()) / rows.size)
+            self._sizes.append(rows.size)
+
+    def gibbs(self, trees: int) -> GibbsRisk | None:
+        """Losses of the trees of a classifier on the rows that each has not seen; None unless each of them has some."""
+        return GibbsRisk.of(self._losses, self._sizes, trees)
 
     @property
     def evaluated_rows(self) -> int:
