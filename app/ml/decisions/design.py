@@ -143,8 +143,8 @@ class ModelRows(NamedTuple):
     """Points of a design as rows of a model."""
 
     model: Model
-    base: Vector
-    """(p,) the raw row with all inputs that are fixed."""
+    base: Matrix
+    """(1, p) the raw row with all inputs that are fixed."""
     places: tuple[tuple[int, int, NDArray[np.float64] | None], ...]
     """Each input that varies: its place in the point and in the raw row, and the raw values of its codes."""
 
@@ -160,7 +160,7 @@ class ModelRows(NamedTuple):
                 values = design.varied[names[column.name]].values
                 cells[column.name] = read_cells(column, [0.0] if values is None else values)[0]
         first = {name: column[:1] if isinstance(column, pa.Array) else column for name, column in cells.items()}
-        base = raw_matrix(model, first, {}, 1)[0]
+        base = raw_matrix(model, first, {}, 1)
         places = []
         for raw, column in enumerate(model.inputs):
             if column.name not in names:
@@ -174,7 +174,7 @@ class ModelRows(NamedTuple):
 
     def raw(self, points: Matrix) -> Matrix:
         """(n, p) the raw matrix of points (n, d)."""
-        rows = np.tile(self.base, (len(points), 1))
+        rows = self.base[np.zeros(len(points), np.intp)]
         for place, raw, codes in self.places:
             rows[:, raw] = points[:, place] if codes is None else codes[points[:, place].astype(np.intp)]
         return rows

@@ -51,6 +51,8 @@ def _variable_faults(request: DesignRequest, known: Mapping[str, InputColumn]) -
         column, pointer = known.get(variable.column), f"/variables/{at}"
         if column is None:
             yield _unknown(f"{pointer}/column", variable.column, known)
+        elif column.kind == ColumnKind.TEXT:
+            yield Fault(f"{pointer}/column", "Texts do not vary: give this one in fixed.", "wrong_kind")
         elif variable.column in names[:at]:
             yield Fault(f"{pointer}/column", "This input is there twice.", "duplicate")
         elif variable.column in request.fixed:
@@ -99,8 +101,10 @@ def _range_faults(variable: DesignVariable, column: InputColumn, at: str) -> Ite
 def _default_faults(column: InputColumn) -> Iterator[Fault]:
     """An input that the request does not name."""
     at = pointer_to("fixed", column.name)
-    if column.kind == ColumnKind.DATETIME or (column.kind == ColumnKind.TEXT and column.levels is None):
-        yield Fault(at, f"A {column.kind} input varies over given values only: fix it, or give values.", "missing")
+    if column.kind == ColumnKind.TEXT:
+        yield Fault(at, "Texts do not vary: fix this one.", "missing")
+    elif column.kind == ColumnKind.DATETIME:
+        yield Fault(at, "A datetime varies over given values only: fix it, or give values.", "missing")
     elif column.kind == ColumnKind.NUMERIC:
         lower, upper = range_of(column, None)
         if lower is None or upper is None:

@@ -7,8 +7,13 @@ import scipy
 
 from app.errors import InvalidRequest, NoInterval
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Source
+from app.ml.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.jobs import optimise
+from app.ml.models.header import read_header
+from app.ml.models.model import decode, digest
+from app.ml.training.plan import plan
+from app.ml.training.train import train
+from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_suggest import NOWHERE, sheet, surrogate
 
 RNG = np.random.default_rng(6)
@@ -186,6 +191,22 @@ def test_the_probability_of_a_class():
     with pytest.raises(InvalidRequest) as raised:
         best(classifier, goals=[{"label": "maybe", "confidence": 0.9}])
     assert [fault.pointer for fault in raised.value.faults] == ["/goals/0/label", "/goals/0/confidence"]
+
+
+def test_a_text_is_fixed():
+    notes = pa.array(["good day", "bad day", "fine day"] * 40)
+    table = pa.table({"note": notes, "x": A, "up": np.where(A > 0, "yes", "no").astype(str).tolist()})
+    given = {"algorithm": {"name": "logistic"}, "target": "up", "preprocessing": {"text": {"note": {}}}}
+    spec = TrainSpec.model_validate(given | {"features": ["note", "x"], "validation": {"test_fraction": 0}})
+    kinds = {"note": "text", "up": "categorical"}
+    columns = [one._replace(kind=kinds.get(one.name, one.kind)) for one in sheet(table).columns]
+    made = train(plan(spec, columns, len(table)), table, data_digest="sha256:own")
+    loaded = Loaded(Version("m", 1, digest(made.blob), read_header(made.blob)), decode(made.blob))
+    result = best(loaded, goals=[{"label": "yes"}], fixed={"note": "good day"})
+    assert result.solutions[0].row == {"x": pytest.approx(A.max()), "note": "good day"}
+    for body in ({}, {"variables": [{"column": "note", "values": ["bad day"]}]}):
+        with pytest.raises(InvalidRequest, match="Texts do not vary"):
+            best(loaded, goals=[{"label": "yes"}], **body)
 
 
 def test_limits_that_cannot_be_kept_are_reported(total, square):
