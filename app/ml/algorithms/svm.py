@@ -133,7 +133,8 @@ def fit(params: SVM, data: Data, context: Context) -> Fit[State]:
     for done, (first, second) in enumerate(pairs, 1):
         places = np.flatnonzero(_of_pair(data.codes, first, second))
         signs = np.where(data.codes[places] == second, 1.0, -1.0)
-        rows = TwoClasses(kept.rows.take(places), signs, costs[places])
+        own = kept.rows if places.size == len(data.x) else kept.rows.take(places)
+        rows = TwoClasses(own, signs, costs[places])
         slope = np.zeros(2)
         solution = separated(rows, params.settings())
         if params.cv is not None:

@@ -70,8 +70,8 @@ def negative_likelihood(observations: Observations, logarithms: Vector) -> tuple
     value = -log_likelihood(observations.targets, factor, alpha)
     weights = factor.inverse()
     likelihood_weights(weights, alpha)
-    by_kernel = kernel.weighted_gradient(observations.rows, weights)
-    return value, 0.5 * np.append(by_kernel, weights.diagonal() @ noise)
+    by_kernel = kernel.weighted_sum(observations.rows, weights)
+    return value, 0.5 * np.append(by_kernel.gradient, weights.diagonal() @ noise)
 
 
 def left_out(targets: Vector, factor: Cholesky, alpha: Vector) -> LeftOut:

@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.kernel_functions.kernel_function import WeightedSum
 
 
 class Constant(NamedTuple):
@@ -28,6 +29,7 @@ class Constant(NamedTuple):
         """A kernel with a variance of this logarithm."""
         return self._replace(variance=float(np.exp(values[0])))
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:  # noqa: ARG002 - the same in all rows
-        """Derivative by log c: c Σ w."""
-        return np.array([self.variance * weights.sum()])
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:  # noqa: ARG002 - the same in all rows
+        """The sum c Σ w is its own derivative by log c."""
+        total = self.variance * float(weights.sum())
+        return WeightedSum(total, np.array([total]))

@@ -1,6 +1,6 @@
 """Kernels: their values for all that have one, and their parameters for those that learn them."""
 
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from app.ml.contract.algorithm import Matrix, Vector
 
@@ -17,6 +17,14 @@ class KernelFunction(Protocol):
         ...
 
 
+class WeightedSum(NamedTuple):
+    """A sum of the values of a kernel."""
+
+    value: float
+    gradient: Vector
+    """(p,) derivatives by the logarithms of the parameters."""
+
+
 class CovarianceFunction(KernelFunction, Protocol):
     """A positive semidefinite kernel whose parameters are learned, by their logarithms."""
 
@@ -28,8 +36,8 @@ class CovarianceFunction(KernelFunction, Protocol):
         """The kernel with parameters of these logarithms (p,)."""
         ...
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
-        """(p,) derivatives of Σᵢⱼ wᵢⱼ k(xᵢ, xⱼ) by each logarithm, for rows (n, d) and symmetric weights (n, n).
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
+        """Σᵢⱼ wᵢⱼ k(xᵢ, xⱼ) for rows (n, d) and symmetric weights (n, n).
 
         Needs a few (n, n) arrays at once, however many parameters there are.
         """

@@ -63,8 +63,8 @@ class KernelParams(Params):
 
 
 def gamma_of(params: KernelParams, data: Data) -> float:
-    """The factor in the kernel: that of the parameters, or of the data."""
-    if params.gamma is not None or data.square is not None:
+    """The factor in the kernel: that of the parameters, or of the data; 1 where the kernel has none."""
+    if params.gamma is not None or data.square is not None or params.kernel == "linear":
         return params.gamma or 1.0
     share = data.weights / data.weights.sum()
     rest = data.x - share @ data.x.mean(axis=1) if data.x.size else data.x

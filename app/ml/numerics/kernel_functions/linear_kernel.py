@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.kernel_functions.kernel_function import WeightedSum
 from app.ml.numerics.neighbours.distances import norms
 
 
@@ -28,6 +29,6 @@ class Linear(NamedTuple):
         """The same kernel."""
         return self
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:  # noqa: ARG002 - there are none
-        """No derivatives."""
-        return np.empty(0)
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
+        """Σ x·(W x), without derivatives."""
+        return WeightedSum(float(np.vdot(rows, weights @ rows)), np.empty(0))

@@ -12,6 +12,8 @@ import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.kernel_functions.column_differences import squares_by_column
+from app.ml.numerics.kernel_functions.compiled.radial import radial_slopes, radial_values
+from app.ml.numerics.kernel_functions.kernel_function import WeightedSum
 from app.ml.numerics.kernel_functions.pair_squares import pair_squares
 
 Order = Literal[1, 3, 5]
@@ -27,12 +29,8 @@ class Matern(NamedTuple):
 
     def matrix(self, left: Matrix, right: Matrix) -> Matrix:
         """(n, m) values in (0, 1]; those of equal rows are exactly 1."""
-        s = self._distances(left, right)
-        values: Matrix = np.exp(-s)
-        if self.order == 3:
-            values *= 1 + s
-        if self.order == 5:
-            values *= 1 + s + s * s / 3
+        values = pair_squares(left / self.length_scale, right / self.length_scale)
+        radial_values(values, self.order)
         return values
 
     def diagonal(self, rows: Matrix) -> Vector:
@@ -47,21 +45,10 @@ class Matern(NamedTuple):
         """A kernel with length scales of these logarithms."""
         return self._replace(length_scale=np.exp(values))
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
         """Derivatives by log l: lⱼ⁻² Σ w (−k′(r)/r) (xⱼ − yⱼ)²."""
-        s = self._distances(rows, rows)
-        slopes = np.exp(-s)
-        if self.order == 1:  # exp(−r)/r; of equal rows the difference is 0
-            slopes /= np.where(s > 0, s, 1.0)
-        else:
-            slopes *= 3.0 if self.order == 3 else 5 / 3 * (1 + s)
-        slopes *= weights
-        by_column = squares_by_column(rows / self.length_scale, slopes)
-        return by_column if len(self.length_scale) > 1 else np.array([by_column.sum()])
-
-    def _distances(self, left: Matrix, right: Matrix) -> Matrix:
-        """(n, m) values s, which are r for order 1/2."""
-        squares = pair_squares(left / self.length_scale, right / self.length_scale)
-        squares *= self.order
-        distances: Matrix = np.sqrt(squares, out=squares)
-        return distances
+        scaled = rows / self.length_scale
+        slopes = pair_squares(scaled, scaled)
+        total = radial_slopes(slopes, weights, self.order)
+        by_column = squares_by_column(scaled, slopes)
+        return WeightedSum(total, by_column if len(self.length_scale) > 1 else by_column.sum(keepdims=True))

@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.kernel_functions.kernel_function import WeightedSum
 from app.ml.numerics.kernel_functions.rbf_kernel import Rbf
 
 
@@ -42,11 +43,11 @@ class Periodic(NamedTuple):
         length_scale, period = np.split(np.exp(values), [len(self.length_scale)])
         return type(self)(length_scale, period)
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
         """Derivatives by log l, then by log p: with angles a, Σ w k a sin(a)/l² for the latter."""
         d = rows.shape[1]
         points = self._points(rows)
-        by_point: Vector = self._circular.weighted_gradient(points, weights)  # by log γ with γ = 1/(2 l²)
+        total, by_point = self._circular.weighted_sum(points, weights)  # by log γ with γ = 1/(2 l²)
         by_scale: Vector = -2 * (by_point[:d] + by_point[d:]) if len(self.length_scale) > 1 else -2 * by_point
         products = weights * self._circular.matrix(points, points)
         sine, cosine = points[:, :d], points[:, d:]
@@ -56,7 +57,9 @@ class Periodic(NamedTuple):
             "ij,ij->j", angles * cosine, products @ sine
         )
         by_period = 2 * sums / self.length_scale**2
-        return np.concatenate([by_scale, by_period if len(self.period) > 1 else by_period.sum(keepdims=True)])
+        if len(self.period) == 1:
+            by_period = by_period.sum(keepdims=True)
+        return WeightedSum(total, np.concatenate([by_scale, by_period]))
 
     @property
     def _circular(self) -> Rbf:

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction
+from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction, WeightedSum
 from app.ml.numerics.kernel_functions.kernel_pair import joint_logarithms, with_joint_logarithms
 
 
@@ -33,7 +33,8 @@ class Product(NamedTuple):
         """A product of kernels with parameters of these logarithms."""
         return type(self)(*with_joint_logarithms(self, values))
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
-        """Those of the first kernel with weights times the second, then the other way round."""
-        first = self.first.weighted_gradient(rows, weights * self.second.matrix(rows, rows))
-        return np.concatenate([first, self.second.weighted_gradient(rows, weights * self.first.matrix(rows, rows))])
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
+        """Derivatives of the first kernel with weights times the second, then the other way round."""
+        total, first = self.first.weighted_sum(rows, weights * self.second.matrix(rows, rows))
+        _, second = self.second.weighted_sum(rows, weights * self.first.matrix(rows, rows))
+        return WeightedSum(total, np.concatenate([first, second]))

@@ -13,6 +13,8 @@ import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.kernel_functions.column_differences import squares_by_column
+from app.ml.numerics.kernel_functions.compiled.radial import RBF, radial_slopes, radial_values
+from app.ml.numerics.kernel_functions.kernel_function import WeightedSum
 from app.ml.numerics.kernel_functions.pair_squares import pair_squares
 
 
@@ -25,9 +27,9 @@ class Rbf(NamedTuple):
     def matrix(self, left: Matrix, right: Matrix) -> Matrix:
         """(n, m) values in (0, 1]; those of equal rows are exactly 1."""
         root = np.sqrt(self.gamma)
-        exponents = pair_squares(left * root, right * root)
-        np.negative(exponents, out=exponents)
-        return np.exp(exponents, out=exponents)
+        values = pair_squares(left * root, right * root)
+        radial_values(values, RBF)
+        return values
 
     def diagonal(self, rows: Matrix) -> Vector:
         """(n,) ones."""
@@ -41,8 +43,10 @@ class Rbf(NamedTuple):
         """A kernel with γ of these logarithms."""
         return type(self)(np.exp(values))
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
         """Derivatives by log γ: −γⱼ Σ w k (xⱼ − yⱼ)²."""
-        by_column = squares_by_column(rows, weights * self.matrix(rows, rows))
-        derivatives: Vector = -self.gamma * (by_column if len(self.gamma) > 1 else by_column.sum())
-        return derivatives
+        scaled = rows * np.sqrt(self.gamma)
+        slopes = pair_squares(scaled, scaled)
+        total = radial_slopes(slopes, weights, RBF)
+        by_column = squares_by_column(scaled, slopes)
+        return WeightedSum(total, -by_column if len(self.gamma) > 1 else -by_column.sum(keepdims=True))

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction
+from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction, WeightedSum
 
 
 class Scaled(NamedTuple):
@@ -33,7 +33,7 @@ class Scaled(NamedTuple):
         kernel = self.kernel.with_logarithms(values[1:])
         return self._replace(variance=float(np.exp(values[0])), kernel=kernel)
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
-        """Derivatives by log c, Σ w c k, then by the logarithms of the kernel."""
-        total = np.vdot(weights, self.kernel.matrix(rows, rows))
-        return self.variance * np.append(total, self.kernel.weighted_gradient(rows, weights))
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
+        """The derivative by log c is the sum itself; those by the logarithms of the kernel follow."""
+        total, gradient = self.kernel.weighted_sum(rows, weights)
+        return WeightedSum(self.variance * total, self.variance * np.append(total, gradient))

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction
+from app.ml.numerics.kernel_functions.kernel_function import CovarianceFunction, WeightedSum
 from app.ml.numerics.kernel_functions.kernel_pair import joint_logarithms, with_joint_logarithms
 
 
@@ -33,7 +33,7 @@ class Sum(NamedTuple):
         """A sum of kernels with parameters of these logarithms."""
         return type(self)(*with_joint_logarithms(self, values))
 
-    def weighted_gradient(self, rows: Matrix, weights: Matrix) -> Vector:
-        """Those of the first kernel, then of the second."""
-        parts = [kernel.weighted_gradient(rows, weights) for kernel in (self.first, self.second)]
-        return np.concatenate(parts)
+    def weighted_sum(self, rows: Matrix, weights: Matrix) -> WeightedSum:
+        """Derivatives of the first kernel, then of the second."""
+        first, second = self.first.weighted_sum(rows, weights), self.second.weighted_sum(rows, weights)
+        return WeightedSum(first.value + second.value, np.concatenate([first.gradient, second.gradient]))

@@ -1,6 +1,8 @@
 """Rows of a kernel matrix, computed when they are needed: of points, or of a given square."""
 
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -17,23 +19,23 @@ from app.ml.numerics.support_vectors.compiled import kernel_values as compiled
 MEBIBYTE = 2**20
 
 
-class KernelRows(NamedTuple):
+@dataclass(frozen=True)
+class KernelRows:
     """The kernel matrix of n rows, by row: of points, of which it is never formed, or a given one."""
 
     kernel: Kernel | Given
     rows: Matrix
     """(n, d); of a given matrix (n, 1) places in it."""
-    columns: Matrix
-    """(d, n) the same."""
 
-    @classmethod
-    def of(cls, kernel: Kernel | Given, rows: Matrix) -> Self:
-        return cls(kernel, rows, np.ascontiguousarray(rows.T))
+    @cached_property
+    def columns(self) -> Matrix:
+        """(d, n) the same; a linear machine of many rows never reads them."""
+        return np.ascontiguousarray(self.rows.T)
 
     @classmethod
     def given(cls, square: Matrix) -> Self:
         """A given matrix (n, n)."""
-        return cls.of(Given(square), places(len(square)))
+        return cls(Given(square), places(len(square)))
 
     @property
     def diagonal(self) -> Vector:
@@ -49,11 +51,11 @@ class KernelRows(NamedTuple):
         if isinstance(self.kernel, Linear):
             sums: Vector = self.rows[left] @ (coef @ self.rows[right])
             return sums
-        return weighted_sums(self.kernel, self.rows[left], self.columns[:, right], coef[:, None])[:, 0]
+        return weighted_sums(self.kernel, self.rows[left], self.columns[:, right], coef[None])[:, 0]
 
     def take(self, places: Labels) -> Self:
         """The matrix of these rows only."""
-        return type(self)(self.kernel, self.rows[places], np.ascontiguousarray(self.columns[:, places]))
+        return type(self)(self.kernel, self.rows[places])
 
 
 def held(rows: KernelRows, mebibytes: float) -> KernelRows:
@@ -71,16 +73,15 @@ def kernel_matrix(kernel: Kernel | Given, rows: Matrix, columns: Matrix) -> Matr
 
 
 def weighted_sums(kernel: Kernel | Given, rows: Matrix, columns: Matrix, coef: Matrix) -> Matrix:
-    """(m, p) sums of the kernel of rows (m, d) with points (d, n), by coefficients (n, p), each row by itself.
+    """(m, p) sums of the kernel of rows (m, d) with points (d, n), by coefficients (p, n), each row by itself.
 
     Needs a block of values at a time.
     """
-    columns, by_sum = np.ascontiguousarray(columns), np.ascontiguousarray(coef.T)
-    sums = np.empty((len(rows), len(by_sum)))
+    columns, sums = np.ascontiguousarray(columns), np.empty((len(rows), len(coef)))
     step = max(1, BLOCK // max(1, columns.shape[1]))
     for start in range(0, len(rows), step):
         values = kernel_matrix(kernel, np.ascontiguousarray(rows[start : start + step]), columns)
-        for place, one in enumerate(by_sum):
+        for place, one in enumerate(coef):
             np.vecdot(values, one, out=sums[start : start + step, place])
     return sums
 

@@ -54,7 +54,7 @@ class Kept(NamedTuple):
         if params.kernel == "linear" and movable:
             mean = data.x.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = KernelRows.of(params.function(gamma), np.ascontiguousarray(data.x - mean))
+            rows = KernelRows(params.function(gamma), np.ascontiguousarray(data.x - mean))
             finite = np.isfinite(rows.diagonal).all()
         if not finite:
             raise InvalidData("Values of the kernel are too large for numbers: scale the columns.")
@@ -121,12 +121,11 @@ class Machine(NamedTuple):
         some, none = np.ascontiguousarray(coef[:, places]), np.zeros((0, data.x.shape[1]))
         numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
         points, weights = np.zeros((0, 0)), none
-        if data.square is None:
-            rows = data.x[places]
-            points = np.ascontiguousarray(rows.T)
-            if params.kernel == "linear":
-                weights, points = some @ (rows - kept.mean), np.zeros((data.x.shape[1], 0))
-                intercept = intercept - weights @ kept.mean
+        if params.kernel == "linear" and data.square is None:
+            weights, points = coef @ kept.rows.rows, np.zeros((data.x.shape[1], 0))
+            intercept = intercept - weights @ kept.mean
+        elif data.square is None:
+            points = np.ascontiguousarray(data.x[places].T)
         items = None if data.items is None else data.items[places]
         shown = numbers[places], items, kept.least, kept.projector is not None
         return cls(points, some, weights, intercept, kept.gamma, places, *shown)
@@ -142,7 +141,7 @@ def decisions(params: MachineParams, machine: Machine, x: Matrix) -> Matrix:
         values = np.ascontiguousarray(x[:, machine.places])
         return each_row(values, np.ascontiguousarray(machine.coef.T)) + machine.intercept
     kernel = params.function(machine.gamma)
-    return weighted_sums(kernel, np.ascontiguousarray(x), machine.points, machine.coef.T) + machine.intercept
+    return weighted_sums(kernel, np.ascontiguousarray(x), machine.points, machine.coef) + machine.intercept
 
 
 def vectors_summary(machine: Machine) -> dict[str, JSON]:

@@ -28,15 +28,15 @@ def test_the_compiled_kernel_does_what_its_twin_does(kernel, columns):
     rows, others = np.ascontiguousarray(ROWS[:, :columns]), np.ascontiguousarray(OTHERS[:, :columns])
     found = kernel_matrix(kernel, others, np.ascontiguousarray(rows.T))
     np.testing.assert_allclose(found, kernel.matrix(others, rows), rtol=1e-11, atol=1e-13)
-    own = KernelRows.of(kernel, rows)
+    own = KernelRows(kernel, rows)
     row = np.empty(len(rows))
     own.fill(5, row)
     np.testing.assert_allclose(row[5], own.diagonal[5], rtol=1e-13)
     alone = kernel_matrix(kernel, others[3:4], np.ascontiguousarray(rows[600:601].T))
     assert alone[0, 0] == found[3, 600]
-    coef = RNG.normal(size=(len(rows), 2))
+    coef = RNG.normal(size=(2, len(rows)))
     sums = weighted_sums(kernel, others, np.ascontiguousarray(rows.T), coef)
-    np.testing.assert_allclose(sums, found @ coef, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums, found @ coef.T, rtol=1e-9, atol=1e-9)
     assert (weighted_sums(kernel, others[2:3], np.ascontiguousarray(rows.T), coef) == sums[2:3]).all()
 
 
@@ -49,7 +49,7 @@ def test_exponentials_far_from_one():
 
 
 def test_a_given_square_has_the_rows_of_the_points():
-    points = KernelRows.of(KERNELS[3], np.ascontiguousarray(ROWS[:50]))
+    points = KernelRows(KERNELS[3], np.ascontiguousarray(ROWS[:50]))
     square = KernelRows.given(points.kernel.matrix(points.rows, points.rows))
     some = np.array([3, 4, 10, 30])
     rows = [np.empty(4), np.empty(4)]

@@ -28,7 +28,7 @@ def test_the_minimum_is_that_of_sequential_minimal_optimisation(kind, seed):
     x, problem = drawn(kind, seed)
     settings = Settings(1e-5, 10.0, 10**7)
     found = solve_linear(x, problem, settings)
-    other = solve(KernelRows.of(Linear(), x), problem, settings)
+    other = solve(KernelRows(Linear(), x), problem, settings)
     assert found.converged
     assert found.objective == pytest.approx(other.objective, rel=1e-6)
     np.testing.assert_allclose(found.residual, other.residual, atol=1e-3)

@@ -44,7 +44,7 @@ def test_conditions_of_the_minimum_and_the_objective_of_libsvm(kind, seed):
     x, cost, costs, problem = drawn(seed, kind)
     kernel, n = Rbf(np.array([0.7])), len(x)
     square = kernel.matrix(x, x)
-    found = solve(KernelRows.of(kernel, x), problem, TIGHT)
+    found = solve(KernelRows(kernel, x), problem, TIGHT)
     assert found.converged
     coef, b = found.coef, found.intercept
     assert (coef >= problem.lower).all()
@@ -75,7 +75,7 @@ def test_conditions_of_the_minimum_and_the_objective_of_libsvm(kind, seed):
 @pytest.mark.parametrize("kind", ["classes", "numbers", "density"])
 def test_a_small_cache_and_shrinking_change_nothing(kind, monkeypatch):
     x, _, _, problem = drawn(3, kind, 600)
-    rows = KernelRows.of(Rbf(np.array([0.7])), x)
+    rows = KernelRows(Rbf(np.array([0.7])), x)
     plain = solve(rows, problem, Settings(1e-9, 100.0, 10**7))
     monkeypatch.setattr(smo, "PERIOD", 50)
     often = solve(rows, problem, Settings(1e-9, 0.01, 10**7))  # two rows
@@ -143,7 +143,7 @@ def test_compiled_steps_do_what_their_twin_does(kind):
 
 def test_rows_in_excess_of_the_cache_make_room_in_turn():
     x = np.random.default_rng(0).normal(size=(10, 2))
-    rows = KernelRows.of(Linear(), x)
+    rows = KernelRows(Linear(), x)
     cache = RowCache(rows, 10, 3 * 80 / 2**20)
     for tick, place in enumerate([4, 7, 2, 9]):
         cache.add(place)
@@ -162,7 +162,7 @@ def test_the_intercept_without_free_coefficients_is_in_the_middle():
 
 def test_the_steps_end_at_max_iter():
     x, _, _, problem = drawn(5, "classes", 200)
-    found = solve(KernelRows.of(Linear(), x), problem, Settings(1e-8, 10.0, 20))
+    found = solve(KernelRows(Linear(), x), problem, Settings(1e-8, 10.0, 20))
     assert not found.converged
     assert found.iterations == 20
     assert found.gap > 0
