@@ -145,6 +145,20 @@ def test_counts_are_the_default_of_algorithms_of_counts(client, done, awaited, d
     assert [card["size"] for card in cards["clusters"]] == [60, 60]
 
 
+def test_numbers_are_predicted_from_texts_by_smooth_losses(client, done, dataset):
+    spec = {"name": "linear_sgd", "l2": 0.01}
+    learned = {"target": "hour", "task": "regression"}
+    done("train", body(dataset, "note-hours", spec) | learned)
+    report = client.get("/v1/models/note-hours/versions/1/report").json()
+    assert [one.get("label") for one in report["terms"]] == [None]
+    assert report["terms"][0]["largest"][0]["weight"] > 0
+    for name, value in {"solver": "online", "loss": "absolute"}.items():
+        refused = client.post("/v1/jobs/train", json=body(dataset, "none", spec | {name: value}) | learned)
+        assert [one["pointer"] for one in refused.json()["errors"]] == ["/algorithm/solver"]
+    refused = client.post("/v1/jobs/update", json={"model": "note-hours", "dataset": dataset})
+    assert "It learns from the text 'note'" in refused.json()["errors"][0]["detail"]
+
+
 def test_a_vocabulary_that_is_cut_is_reported(client, done, dataset):
     done("train", body(dataset, "note-short", how={"max_features": 5}))
     report = client.get("/v1/models/note-short/versions/1/report").json()

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 ROWS, TEST, TERMS, SECTIONS = 20_000, 5_000, 20_000, 12
-SIDES = ["logistic", "generative_bayes"]
+SIDES = ["logistic", "generative_bayes", "linear_sgd"]
 PARAMS = {
     "logistic": {"l2": 1 / ROWS},
     "generative_bayes": {"density": "multinomial"},

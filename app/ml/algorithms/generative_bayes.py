@@ -61,7 +61,6 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
-from app.ml.contract.columns import ColumnKind
 from app.ml.numerics.density.class_columns import column_summaries
 from app.ml.numerics.density.multinomial import (
     Multinomials,
@@ -244,7 +243,7 @@ def faults(params: GenerativeBayes, inputs: Inputs) -> Iterator[Fault]:
     k = inputs.size.classes
     if isinstance(params.priors, list) and k and len(params.priors) != k:
         yield Fault("/priors", NO_PRIORS.format(len(params.priors), k), "wrong_length")
-    if params.density != "multinomial" and ColumnKind.TEXT in inputs.kinds.values():
+    if params.density != "multinomial" and inputs.texts:
         yield Fault("/density", "Only the multinomial density is one of the terms of texts: take it.", "wrong_kind")
 
 

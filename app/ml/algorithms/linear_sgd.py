@@ -12,7 +12,7 @@ eigenvalue of the mean of xxᵀ. Absolute and hinge have no slope at their corne
 too high by at most. `online` takes a step per row (or `batch_size` rows): with the squared loss and a constant rate r
 it is the rule of Widrow and Hoff, w ← w + r·(y − w·x)x. Without a `learning_rate` one is taken from the lengths of the
 rows, and no step overshoots its own row. `search` needs no slopes. A rate that is too large is detected and reported,
-and the model is the best point met.
+and the model is the best point met. Texts are learned by `batch` with a loss without a corner.
 
 A fit may start from the coefficients of another one instead of zero; its steps and its rate begin anew. Where the
 solver goes to the minimum by an interior point method, the start has no part in the result.
@@ -34,6 +34,7 @@ Mehrotra (1992), SIAM J. Optim. 2:575; Bottou (2012), LNCS 7700:421; Battiti & B
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal, NamedTuple
@@ -45,12 +46,14 @@ from pydantic import Field
 from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Affine,
     Algorithm,
     ColumnUnits,
     Context,
     Data,
     Fit,
+    Inputs,
     Labels,
     LinearForm,
     Matrix,
@@ -74,6 +77,9 @@ from app.ml.numerics.optimise.loss_curves import LossCurves
 
 POWERS = {"constant": 0.0, "root": 0.5, "inverse": 1.0}
 AT_ONCE = Fault("/solver", "Only the solver online learns rows in an order of difficulty: set solver to online.")
+ONE_CLASS = ("There is only one class.",)
+NOT_LEARNED = "The learning_rate is too large for these rows: they were not learned."
+TEXTS = Fault("/solver", "Texts are learned by batch, and by the squared or the logistic loss: set both.", "wrong_kind")
 NO_START = "The minimum of this loss does not depend on the version to start from, and is found without it."
 
 
@@ -150,7 +156,7 @@ def _fitted(params: LinearSGD, state: State, data: Data, context: Context) -> Fi
         if params.solver == "online":
             return fit_in_stages(partial(_online, params), state, data, context)
         if state.seen.sum() == 1:
-            return Fit(state, warnings=("There is only one class.",))
+            return Fit(state, warnings=ONE_CLASS)
         return _offline(params, state, data, context)
 
 
@@ -160,9 +166,7 @@ def update(params: LinearSGD, state: State, data: Data, context: Context) -> Fit
     after, loss = _passed(params, state._replace(seen=seen), data, np.arange(len(data.x)))
     if _finite(after) and math.isfinite(loss):
         return Fit(after, converged=False, iterations=1, curves={"loss": [loss]})
-    return Fit(
-        state, converged=False, warnings=("The learning_rate is too large for these rows: they were not learned.",)
-    )
+    return Fit(state, converged=False, warnings=(NOT_LEARNED,))
 
 
 def predict(params: LinearSGD, state: State, x: Matrix) -> NDArray[np.float64]:
@@ -180,6 +184,12 @@ def objective(params: LinearSGD, state: State, data: Data) -> float:
     return float(data.weights @ loss / data.weights.sum() + 0.5 * params.l2 * np.square(state.coef[kept]).sum())
 
 
+def faults(params: LinearSGD, inputs: Inputs) -> Iterator[Fault]:
+    loss = Loss[(params.class_loss if inputs.size.classes else params.loss).upper()]
+    if inputs.texts and (params.solver != "batch" or not loss.smooth):
+        yield TEXTS
+
+
 def summary(params: LinearSGD, state: State, units: Affine | None = None) -> JSON:
     return {
         **forms(state.coef, state.intercept, units),
@@ -191,10 +201,8 @@ def summary(params: LinearSGD, state: State, units: Affine | None = None) -> JSO
 
 def _start(params: LinearSGD, data: Data) -> State:
     """Zero, with the rate that the lengths of the rows suggest."""
-    classes = data.task is Task.CLASSIFICATION
-    k = data.targets.shape[1]
-    s = 1 if k <= 2 else k
-    seen = np.asarray(data.targets.any(axis=0)) if classes else np.zeros(0, bool)
+    s = 1 if data.targets.shape[1] <= 2 else data.targets.shape[1]
+    seen = np.asarray(data.targets.any(axis=0)) if data.task is Task.CLASSIFICATION else np.zeros(0, bool)
     rate = params.learning_rate or first_learning_rate(*_kind(params, data), data.x, intercept=params.fit_intercept)
     return State(np.zeros((s, data.x.shape[1])), np.zeros(s), seen, rate, float(data.weights.mean()), 0)
 
@@ -210,18 +218,14 @@ def _kind(params: LinearSGD, data: Data) -> tuple[Loss, Matrix]:
 
 def _scored(params: LinearSGD, state: State, data: Data) -> tuple[NDArray[np.bool_], Loss, Matrix]:
     """The scores that count, the loss and their targets: classes without rows have no part in a minimum."""
-    kind, targets = _kind(params, data)
-    if not state.seen.size or len(state.coef) > 1:
-        kept = state.seen & (state.seen.sum() > 1) if state.seen.size else np.ones(1, bool)
-    else:
-        kept = np.array([state.seen.sum() > 1])
+    (kind, targets), several = _kind(params, data), state.seen.sum() > 1
+    kept = state.seen & several if len(state.coef) > 1 else np.array([several or not state.seen.size])
     return kept, kind, targets[:, kept]
 
 
 def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
     kept, kind, targets = _scored(params, state, data)
-    literal = params.learning_rate is not None and params.solver == "batch"
-    made = MeanLoss.plain if literal else MeanLoss.scaled
+    made = MeanLoss.plain if params.learning_rate is not None and params.solver == "batch" else MeanLoss.scaled
     function = made(kind, data.x, targets, data.weights, params.l2, intercept=params.fit_intercept)
     curves = LossCurves(context.progress, params.max_iter)
     warm = bool(state.coef.any())
@@ -237,13 +241,11 @@ def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> F
 
 
 def _online(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
-    order = np.arange(len(data.x))
+    order, curve = np.arange(len(data.x)), list[float]()
     best, lowest = state, objective(params, state, data)
-    curve: list[float] = []
     ceiling = RUNAWAY * max(lowest, 1.0)
     for epoch in range(params.epochs):
-        if params.shuffle:
-            order = context.rng.permutation(len(order))
+        order = context.rng.permutation(len(order)) if params.shuffle else order
         state, _ = _passed(params, state, data, order)
         value = objective(params, state, data)
         if not (_finite(state) and value <= ceiling):
@@ -252,7 +254,8 @@ def _online(params: LinearSGD, state: State, data: Data, context: Context) -> Fi
         context.progress((epoch + 1) / params.epochs, loss=value)
         if value <= lowest or epoch == 0:
             best, lowest = state, value
-    return Fit(best, _is_minimum(params, best, data), params.epochs, {"loss": curve}, _one_class(best))
+    warnings = ONE_CLASS if best.seen.sum() == 1 else ()
+    return Fit(best, _is_minimum(params, best, data), params.epochs, {"loss": curve}, warnings)
 
 
 def _passed(params: LinearSGD, state: State, data: Data, order: Labels) -> tuple[State, float]:
@@ -281,10 +284,6 @@ def _finite(state: State) -> bool:
     return bool(np.isfinite(state.coef).all() and np.isfinite(state.intercept).all())
 
 
-def _one_class(state: State) -> tuple[str, ...]:
-    return ("There is only one class.",) if state.seen.sum() == 1 else ()
-
-
 def _too_large(rate: float) -> str:
     return f"The error grew without bound: learning_rate {rate:.3g} is too large. This is the best point on the way."
 
@@ -299,6 +298,7 @@ def _warnings(params: LinearSGD, kind: Loss, bottom: Bottom) -> tuple[str, ...]:
 
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
+    accepts={Accepts.SPARSE},
     params=LinearSGD,
     state=State,
     degrees=lambda params: params.class_loss != "logistic",
@@ -307,6 +307,7 @@ ALGORITHM = Algorithm(
     in_stages=lambda params: () if params.solver == "online" else (AT_ONCE,),
     passes=lambda params: params.epochs,
     predict=predict,
+    faults=faults,
     through_origin=lambda params: not params.fit_intercept,
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef.T, state.intercept),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from app.ml.contract.columns import ColumnKind
 from app.ml.contract.params import Learner
 from app.ml.contract.relations import Form
 from app.ml.contract.task import Task
@@ -31,6 +32,11 @@ class Inputs(NamedTuple):
     size: Size
     relations: Form | None = None
     """Form in which relations between rows are given; None: there are none."""
+
+    @property
+    def texts(self) -> bool:
+        """True if there are columns of text among them."""
+        return ColumnKind.TEXT in self.kinds.values()
 
 
 def _once(size: Size) -> tuple[float, Size]:

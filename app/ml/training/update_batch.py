@@ -12,7 +12,7 @@ from app.errors import InvalidData
 from app.faults import Fault
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import JSON, Fit, Size, Task
-from app.ml.contract.columns import TableColumn
+from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.evaluation.validation import Validation
 from app.ml.models.conformal import UNCALIBRATED
@@ -72,7 +72,10 @@ def model_faults(header: Header) -> Iterator[Fault]:
         )
         return
     spec = spec_of(header.receipt)
-    if spec is None:
+    if text := next((column.name for column in header.inputs if column.kind == ColumnKind.TEXT), None):
+        detail = f"It learns from the text {text!r}, whose terms a batch cannot add to: train it anew on all rows."
+        yield Fault("/model", detail, "not_offered")
+    elif spec is None:
         yield Fault("/model", "The algorithm or parameters of its training no longer exist.")
     elif spec.class_weight == "balanced":
         yield Fault(

@@ -6,13 +6,15 @@ max(0, 1 − tz), logistic log(1 + exp(−tz)) and, over all s scores of a row t
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.contract.sparse_rows import mapped, sparse
 from app.ml.numerics.linear_algebra.solve import Centred, centred
+from app.ml.numerics.linear_models.scaled_rows import ScaledRows
 from app.ml.numerics.linear_models.softmax import likelihood
 
 
@@ -77,7 +79,7 @@ class MeanLoss:
 
     kind: Loss
     x: Matrix
-    """(n, d + 1), the last column ones, or zeros without an intercept."""
+    """(n, d + 1), the last column ones, or zeros without an intercept; `ScaledRows` of sparse rows."""
     targets: Matrix
     """(n, s)."""
     weights: Vector
@@ -94,14 +96,20 @@ class MeanLoss:
     def plain(cls, kind: Loss, x: Matrix, targets: Matrix, weights: Vector, alpha: float, *, intercept: bool) -> Self:
         d, s = x.shape[1], targets.shape[1]
         none, ones = np.zeros(d), np.ones(d)
-        inputs = np.column_stack([x, np.full(len(x), float(intercept))])
+        inputs = _with_constant(x, none, ones, float(intercept))
         penalty = np.append(alpha * ones, 0.0)[:, None]
         return cls(kind, inputs, targets, weights / weights.sum(), penalty, none, ones, np.zeros(s), 1.0)
 
     @classmethod
     def scaled(cls, kind: Loss, x: Matrix, targets: Matrix, weights: Vector, alpha: float, *, intercept: bool) -> Self:
         share = weights / weights.sum()
-        inputs = centred(x, share) if intercept else Centred(x, np.zeros(x.shape[1]))
+        none = np.zeros(x.shape[1])
+        if sparse(x) is not None:
+            inputs = Centred(x, share @ x if intercept else none)  # centred in products only
+            variance = np.maximum(share @ mapped(x, np.square) - inputs.mean**2, 0.0)
+        else:
+            inputs = centred(x, share) if intercept else Centred(x, none)
+            variance = share @ np.square(inputs.x)
         aims, spread = Centred(targets, np.zeros(targets.shape[1])), 1.0
         if kind in {Loss.SQUARED, Loss.ABSOLUTE}:
             aims = centred(targets, share) if intercept else aims
@@ -109,9 +117,9 @@ class MeanLoss:
         alpha *= (
             spread if kind is Loss.ABSOLUTE else 1.0
         )  # the loss shrinks with the spread, the penalty with its square
-        unit = np.sqrt(share @ np.square(inputs.x) + alpha)
+        unit = np.sqrt(variance + alpha)
         unit[unit == 0] = 1.0
-        rows = np.column_stack([inputs.x / unit, np.full(len(x), float(intercept))])
+        rows = _with_constant(inputs.x, inputs.mean, unit, float(intercept))
         penalty = np.append(alpha / unit / unit, 0.0)[:, None]
         return cls(kind, rows, aims.x / spread, share, penalty, inputs.mean, unit, aims.mean, spread)
 
@@ -140,3 +148,10 @@ class MeanLoss:
 
     def _mean(self, each: Vector, point: Matrix) -> float:
         return float(self.weights @ each + 0.5 * (self.penalty * np.square(point)).sum())
+
+
+def _with_constant(x: Matrix, mean: Vector, unit: Vector, constant: float) -> Matrix:
+    """(n, d + 1) x over the unit, and the constant. mean: less which sparse rows are taken; an array is so already."""
+    if (rows := sparse(x)) is not None:
+        return cast("Matrix", ScaledRows(rows, mean, unit, constant))
+    return np.column_stack([x / unit, np.full(len(x), constant)])
