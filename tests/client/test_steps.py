@@ -43,15 +43,16 @@ OK = Reply(200, {}, b"{}")
 
 @pytest.mark.parametrize("failure", [REFUSED, CUT, busy("0"), Reply(429, {}, b"")])
 def test_what_may_pass_is_tried_again(failure):
-    result, pauses = driven(send(CALL, 100), [failure, failure, OK])
+    result, pauses = driven(send(CALL, 64), [failure, failure, OK])
     assert result == OK
     assert [0.75 * 2**k <= pause <= 1.25 * 2**k for k, pause in enumerate(pauses)] == [True, True]
 
 
 def test_five_times_at_most():
-    error, pauses = driven(send(CALL, 1000), [REFUSED] * 9)
+    error, pauses = driven(send(CALL, 640), [REFUSED] * 9)
     assert error is REFUSED
     assert len(pauses) == RETRIES == 5
+    assert 0.75 * 310 <= sum(pauses) <= 1.25 * 310
 
 
 def test_never_after_the_time_is_over():

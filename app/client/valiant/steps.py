@@ -16,7 +16,8 @@ from .failures import ConnectionLost, ValiantError, problem_of
 from .release import RELEASE
 
 RETRIES = 5
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 16.0
+FIRST_PAUSE = 0.1
+"""Shortest first pause in seconds. It is longer with more patience: all pauses together are about half of it."""
 WAITING = {429, 503}
 """Statuses by which the service defers a request: it was not carried out."""
 
@@ -86,7 +87,7 @@ def send(call: Call, patience: float) -> Steps[Reply]:
             if reply.status not in WAITING:
                 raise failure
             wait = _retry_after(reply)
-        pause = max(wait, min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE)) * random.uniform(0.75, 1.25)  # noqa: S311
+        pause = max(wait, max(FIRST_PAUSE, patience / 2 ** (RETRIES + 1)) * 2**attempt) * random.uniform(0.75, 1.25)  # noqa: S311
         attempt += 1
         if attempt > RETRIES or time.monotonic() + pause > end:
             raise failure
