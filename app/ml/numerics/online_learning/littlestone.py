@@ -55,6 +55,21 @@ class Littlestone:
             )
         return self._known[key]
 
+    def tree(self, members: int, depth: int) -> list[int]:
+        """(2^depth − 1,) instances of a shattered tree: behind place i come 2i + 1 for label 0, and 2i + 2 for 1."""
+        levels, sets = list[int](), [members]
+        for left in range(depth, 0, -1):
+            places = [self._splitting(members, left) for members in sets]
+            levels += places
+            ones = [self._ones[place] for place in places]
+            sets = [half for own, one in zip(sets, ones, strict=True) for half in (own & ~one, own & one)]
+        return levels
+
+    def _splitting(self, members: int, depth: int) -> int:
+        """The first instance by whose labels a set that shatters a tree of this depth splits into two of one less."""
+        halves = ((members & ones, members & ~ones) for ones in self._ones)
+        return next(n for n, pair in enumerate(halves) if all(self.shatters(half, depth - 1) for half in pair))
+
     def _balanced(self, members: int, depth: int) -> Sequence[int]:
         """Splits of a set whose halves are large enough for this depth, the most even first."""
         sizes = ((min((members & ones).bit_count(), (members & ~ones).bit_count()), ones) for ones in self._splits)
