@@ -74,7 +74,7 @@ CALCULATIONS = [
     ("calculate_margin_bound", "margin_bound", {"radius": 2, "norm": 1.5, "columns": 100, "rows": 10_000}),
     ("calculate_majority_error", "majority_error", {"members": 21, "error": 0.3, "correlation": 0.1}),
     ("calculate_boosting_rounds", "boosting_rounds", {"rows": 30, "edge": 0.1667}),
-    ("calculate_vc_dimension", "vc_dimension", {"function_class": "rectangles", "dimensions": 2, "rows": 20}),
+    ("calculate_vc_dimension", "vc_dimension", {"function_class": "halfspaces", "dimensions": 2, "rows": 20}),
     (
         "calculate_littlestone_dimension",
         "littlestone_dimension",

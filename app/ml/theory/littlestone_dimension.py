@@ -1,7 +1,7 @@
 """Littlestone dimension of a finite class: the mistakes that the best online learner cannot avoid.
 
 It is the depth of the largest game tree whose every path of instances and labels is that of a hypothesis. Such a tree
-is part of the result: who asks along it makes any deterministic learner wrong at every level.
+is part of the result: along it any deterministic learner can be made wrong at every level.
 """
 
 import math
@@ -63,7 +63,7 @@ def calculate(request: LittlestoneRequest) -> LittlestoneResult:
         formula="largest d such that the class shatters a tree of depth d; at most log2 of the number of hypotheses",
         source="Littlestone (1988), Mach. Learn. 2:285; Shalev-Shwartz and Ben-David (2014), Understanding Machine "
         "Learning, section 21.1.",
-        assumptions=["A hypothesis of the table gives every label without error.", "Labels are told after each round."],
+        assumptions=["A hypothesis of the table gives every label without error.", "The true label is known after each round."],
         notes=["The learner `soa` of a session reaches this bound, `halving` that of its own."],
         curves=[],
         tree=game.tree(game.everything, dimension),

@@ -114,11 +114,11 @@ def test_every_path_of_the_tree_is_that_of_a_hypothesis():
         depth = int(found["littlestone_dimension"])
         assert len(result.tree) == 2**depth - 1
         for labels in product((False, True), repeat=depth):
-            place, asked = 0, []
+            place, path = 0, []
             for label in labels:
-                asked.append((result.tree[place], label))
+                path.append((result.tree[place], label))
                 place = 2 * place + 1 + label
-            assert any(all(row[n] == label for n, label in asked) for row in table), labels
+            assert any(all(row[n] == label for n, label in path) for row in table), labels
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Labellings of points by classes of functions: which there are, and the points that a class labels in every way.
 
 A class shatters points if every labelling of them is that of one of its functions; its VC dimension is the largest
-number of points that it shatters. Labellings are tried one by one, so that a few points are all that is asked for.
+number of points that it shatters. Labellings are tried one by one, so that a class is tried on a few points only.
 
 Reference: Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, section 6.2 and chapter 9.
 """
