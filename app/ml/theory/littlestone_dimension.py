@@ -63,7 +63,10 @@ def calculate(request: LittlestoneRequest) -> LittlestoneResult:
         formula="largest d such that the class shatters a tree of depth d; at most log2 of the number of hypotheses",
         source="Littlestone (1988), Mach. Learn. 2:285; Shalev-Shwartz and Ben-David (2014), Understanding Machine "
         "Learning, section 21.1.",
-        assumptions=["A hypothesis of the table gives every label without error.", "The true label is known after each round."],
+        assumptions=[
+            "A hypothesis of the table gives every label without error.",
+            "The true label is known after each round.",
+        ],
         notes=["The learner `soa` of a session reaches this bound, `halving` that of its own."],
         curves=[],
         tree=game.tree(game.everything, dimension),
