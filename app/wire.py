@@ -52,17 +52,14 @@ WRITTEN = frozenset({"uuid", "datetime", "date", "time", "timedelta", "enum", "t
 
 
 def _read_from_json(schema: Any) -> None:
-    parts = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
-    if isinstance(schema, dict) and schema.get("type") in WRITTEN:
-        schema["strict"] = False
-    for part in parts:
-        if not _is_body(part):
-            _read_from_json(part)
-
-
-def _is_body(schema: Any) -> bool:
-    """True for the schema of a body within another, which was read by itself."""
-    return isinstance(schema, dict) and schema.get("type") == "model" and issubclass(schema["cls"], Body)
+    if isinstance(schema, dict):
+        if schema.get("type") in WRITTEN:
+            schema["strict"] = False
+        for inner in schema.values():
+            _read_from_json(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            _read_from_json(inner)
 
 
 class Body(BaseModel):
