@@ -53,8 +53,9 @@ def check(request: ReproduceRequest, known: JobContext) -> Checked:
     if kind is None:
         raise InvalidRequest(f"This release has no kind of job {request.made_by}.")
     original = kind.request.model_validate(request.request)
-    if isinstance(how := getattr(original, "preprocessing", None), Preprocessing):
-        how.model_fields_set.clear()  # a stored request names all defaults
+    for _, how in original:
+        if isinstance(how, Preprocessing):
+            how.model_fields_set.clear()  # a stored request names all defaults
     checked = kind.check(original, known._replace(models=tuple(models)))
     used = version.header.receipt.get("libraries", {})
     others = [name for name, release in libraries().items() if used.get(name) != release]

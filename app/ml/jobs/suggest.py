@@ -86,7 +86,7 @@ class SuggestRequest(DesignRequest, Request):
         "sampled",
         description="Result that a suggestion expects of those before it. sampled: many possible ones, so that "
         "the batch has the largest expected improvement (q-EI). kriging_believer: the predicted mean. constant_liar: "
-        "the best value so far.",
+        "the worst value so far.",
     )
     confidence: float = Field(0.95, gt=0, lt=1, description="Confidence of the intervals.")
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same suggestions.")
@@ -158,8 +158,9 @@ def _source_faults(request: SuggestRequest) -> Iterator[Fault]:
         if request.sigma is not None and request.noise is not None:
             yield Fault("/noise", "Give a column of errors or one error, not both.")
         return
-    for name in ("dataset", "target", "features", "sigma", "noise", "kernel"):
-        if name in request.model_fields_set and getattr(request, name) is not None:
+    own = {"dataset", "target", "features", "sigma", "noise", "kernel"} & request.model_fields_set
+    for name, given in request:
+        if name in own and given is not None:
             yield Fault(f"/{name}", "This belongs to a dataset; the surrogate is fitted already.")
 
 
@@ -212,7 +213,7 @@ def run(request: SuggestRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     rng = np.random.Generator(np.random.PCG64(request.seed))
     found = next_measurements(
         design.space,
-        Measured(function, rows.matrix, sign * best),
+        Measured(function, rows.matrix, sign * float(means.min())),
         Acquisition(request.acquisition, sign, best, request.margin, request.kappa),
         _starts(design, rows, surrogate, sign),
         request.n_suggestions,

@@ -32,8 +32,8 @@ class Measured(NamedTuple):
     function: RandomFunction
     rows: Callable[[Matrix], Matrix]
     """Maps points (n, p) of the space to rows (n, d) of the function."""
-    best: float
-    """The best value so far."""
+    worst: float
+    """The worst value so far: a constant liar that expects it spreads a batch; one that expects the best does not."""
 
 
 class NextMeasurement(NamedTuple):
@@ -93,4 +93,4 @@ def _pending(measured: Measured, points: Matrix, batch: BatchName, normals: Matr
     rows = measured.rows(points)
     if batch == "sampled":
         return Pending.drawn(measured.function, rows, normals)
-    return Pending.believed(measured.function, rows, measured.best if batch == "constant_liar" else None)
+    return Pending.believed(measured.function, rows, measured.worst if batch == "constant_liar" else None)
