@@ -68,6 +68,14 @@ class Writer(threading.Thread):
             self.predictions += found["predictions"]
 
 
+def answers_arrive(writers, number):
+    """Waits for responses after a restart, so that each kill meets a service at work, however slow its start."""
+    before = sum(len(writer.predictions) for writer in writers)
+    while sum(len(writer.predictions) for writer in writers) < before + number * BATCH:
+        assert any(writer.is_alive() for writer in writers), "the writers ended before the last kill"
+        time.sleep(0.005)
+
+
 def restarted(child):
     child.kill()
     for _ in range(20):
@@ -89,14 +97,13 @@ def test_killed_at_any_moment_rounds_are_learned_once(module_stack_factory):
         writers = [Writer(port, number, keyed=number % 2 == 1) for number in range(SESSIONS)]
         for writer in writers:
             writer.start()
-        rng, kills = random.Random(0), 0
-        while kills < KILLS and any(writer.is_alive() for writer in writers):
-            time.sleep(rng.uniform(0.05, 0.4))
-            restarted(stack.servers["postgres"] if kills % 2 else api)
-            kills += 1
+        rng = random.Random(0)
+        for kill in range(KILLS):
+            answers_arrive(writers, rng.randint(1, 30))
+            time.sleep(rng.uniform(0, 0.02))
+            restarted(stack.servers["postgres"] if kill % 2 else api)
         for writer in writers:
             writer.join()
-        assert kills == KILLS
         for writer in writers:
             assert writer.failures == []
             found = writer.until("GET", writer.path)
