@@ -68,7 +68,7 @@ class Writer(threading.Thread):
             self.predictions += found["predictions"]
 
 
-def answers_arrive(writers, number):
+def responses_arrive(writers, number):
     """Waits for responses after a restart, so that each kill meets a service at work, however slow its start."""
     before = sum(len(writer.predictions) for writer in writers)
     while sum(len(writer.predictions) for writer in writers) < before + number * BATCH:
@@ -99,7 +99,7 @@ def test_killed_at_any_moment_rounds_are_learned_once(module_stack_factory):
             writer.start()
         rng = random.Random(0)
         for kill in range(KILLS):
-            answers_arrive(writers, rng.randint(1, 30))
+            responses_arrive(writers, rng.randint(1, 30))
             time.sleep(rng.uniform(0, 0.02))
             restarted(stack.servers["postgres"] if kill % 2 else api)
         for writer in writers:
