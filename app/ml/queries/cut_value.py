@@ -16,8 +16,8 @@ from pydantic import Field
 from app.errors import InvalidRequest, NotOffered
 from app.faults import Fault, place
 from app.ml.models.model_response import ModelResponse
-from app.ml.numerics.graphs.graph_cuts import total
 from app.ml.numerics.graphs.graph_blocks import MOST_PAIRS
+from app.ml.numerics.graphs.graph_cuts import total
 from app.ml.numerics.graphs.kept_graph import MOST_EDGES
 from app.ml.query import Query, Subject, declared
 from app.suggestions import no_such

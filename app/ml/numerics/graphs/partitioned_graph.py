@@ -31,7 +31,7 @@ class PartitionedGraph(NamedTuple):
         return self.graph.complete or self.made_again is not None
 
     def cuts(self, labels: Labels) -> tuple[Cuts, float]:
-        """Of another partition, with the trace of HᵀLH. labels: (n,) from 0."""
+        """Cuts of another partition, with the trace of HᵀLH. labels: (n,) from 0."""
         if self.graph.complete or self.made_again is None:
             graph = self.graph.graph()
             return cuts(graph, labels), trace(graph, labels)
