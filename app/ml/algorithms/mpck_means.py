@@ -200,8 +200,8 @@ def summary(params: MPCKMeans, state: State) -> JSON:
 
 
 def _seconds(params: MPCKMeans, size: Size) -> float:
-    each = size.cells * (1e-8 + (params.metric_form == "full") * 5e-10 * size.columns)
-    return 2e-3 + params.n_clusters * params.n_init * 15 * each
+    each = size.rows * (8e-7 + (params.metric_form == "full") * 4e-11 * size.columns**2)
+    return params.n_init * (8e-3 + params.n_clusters * 15 * each)
 
 
 ALGORITHM = Algorithm(

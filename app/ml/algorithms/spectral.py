@@ -219,7 +219,7 @@ def partitioned(params: Spectral, state: State) -> PartitionedGraph:
 
 def _seconds(params: Spectral, size: Size) -> float:
     edges = size.rows if params.graph == "full" else 2 * params.n_neighbors
-    solved = size.rows * (edges * 1e-7 + 1e-6 * params.n_clusters)
+    solved = size.rows * (edges * 4e-7 + 4e-6 * params.n_clusters)
     return 5e-3 + solved + params.n_init * (1e-3 + 1e-7 * size.rows * params.n_clusters) + 2e-8 * size.cells
 
 
