@@ -67,7 +67,7 @@ from app.ml.numerics.clustering.metric_pairs import MetricProblem, MetricRun, ch
 from app.ml.numerics.clustering.metrics_by_cluster import ClusterMetrics
 from app.ml.numerics.clustering.pair_constraints import Pairs, Problem, first_centres, given_edges
 from app.ml.numerics.clustering.pair_report import PairReport
-from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.clustering.seeding import in_canonical_order
 from app.ml.numerics.metric_learning.row_frame import RowFrame
 
 
@@ -119,7 +119,7 @@ class State(NamedTuple):
 
 
 def fit(params: MPCKMeans, data: Data, context: Context) -> Fit[State]:
-    data = data.take(canonical_order(data.x))
+    data = in_canonical_order(data)
     edges, frame = given_edges(data), RowFrame.of(data.x, data.weights, diagonal=True)
     pairs = Pairs.of(edges._replace(values=_weights(params, edges.values)), len(data.x))
     best = _best(params, MetricProblem(frame.rows, data.weights, pairs), context)
