@@ -156,7 +156,7 @@ class Submission:
                 self._settings.job_memory_bytes,
                 kinds=kind_records(),
             )
-            checked = kind.check(request, known)
+            checked = _warned(kind.check(request, known), request.time_limit_seconds)
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
         rows = None
@@ -173,6 +173,16 @@ class Submission:
         if request.time_limit_seconds <= longest:
             return []
         return [Fault("/time_limit_seconds", f"The longest limit here is {longest:g} seconds.", "too_large")]
+
+
+def _warned(checked: Checked, limit: float) -> Checked:
+    """With a warning where the job is estimated to take longer than its limit: an estimate is too rough to refuse it."""
+    estimate = checked.estimate
+    seconds = dict(estimate).get("seconds", 0.0)
+    if seconds <= limit:
+        return checked
+    late = f"The job is estimated to take {seconds:.3g} seconds, and time_limit_seconds is {limit:g}."
+    return checked._replace(estimate=estimate.model_copy(update={"warnings": [*estimate.warnings, late]}))
 
 
 def _name_faults(request: Request) -> Iterator[Fault]:

@@ -342,6 +342,16 @@ def test_a_body_that_says_a_default_is_the_same_body(desk):
     assert desk.submission.submit(desk.request(seed=0, time_limit_seconds=3600), idempotency_key="k") == (first, True)
 
 
+def test_a_job_that_is_estimated_to_take_longer_than_its_limit_is_warned_of(desk):
+    late = desk.request(time_limit_seconds=0.01)
+    seconds = desk.submission.validate(late).seconds
+    job, _ = desk.submission.submit(late)
+    for warnings in (desk.submission.validate(late).warnings, job.warnings):
+        said = f"The job is estimated to take {seconds:.3g} seconds, and time_limit_seconds is 0.01."
+        assert warnings.count(said) == 1
+    assert not any("time_limit_seconds" in one for one in desk.submission.validate(desk.request()).warnings)
+
+
 @pytest.fixture
 def edges_of(desk, add_table):
     """`edges_of(rows)`: a request that learns from these edges alone."""
