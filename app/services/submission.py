@@ -176,7 +176,7 @@ class Submission:
 
 
 def _warned(checked: Checked, limit: float) -> Checked:
-    """With a warning where the job is estimated to take longer than its limit: an estimate is too rough to refuse it."""
+    """With a warning where the estimate is above the limit of the job, which is too rough to refuse it."""
     estimate = checked.estimate
     seconds = dict(estimate).get("seconds", 0.0)
     if seconds <= limit:

@@ -347,8 +347,8 @@ def test_a_job_that_is_estimated_to_take_longer_than_its_limit_is_warned_of(desk
     seconds = desk.submission.validate(late).seconds
     job, _ = desk.submission.submit(late)
     for warnings in (desk.submission.validate(late).warnings, job.warnings):
-        said = f"The job is estimated to take {seconds:.3g} seconds, and time_limit_seconds is 0.01."
-        assert warnings.count(said) == 1
+        sentence = f"The job is estimated to take {seconds:.3g} seconds, and time_limit_seconds is 0.01."
+        assert warnings.count(sentence) == 1
     assert not any("time_limit_seconds" in one for one in desk.submission.validate(desk.request()).warnings)
 
 
