@@ -1,5 +1,7 @@
 """Tensors that a model takes and returns, as the Open Inference Protocol describes them."""
 
+from collections.abc import Mapping
+
 from app.formats.tensor_responses import Output, outputs
 from app.formats.tensor_values import all_numbers
 from app.ml.contract.columns import ColumnKind
@@ -23,10 +25,10 @@ def inputs_of(model: Model) -> list[TensorMetadata]:
     return [TensorMetadata(name=n, datatype=kind, shape=[-1]) for n, kind in zip(names, kinds, strict=True)]
 
 
-def outputs_of(model: Model) -> list[TensorMetadata]:
-    """Outputs as `infer` returns them: read off the prediction of a row of missing values."""
+def outputs_of(model: Model, names: Mapping[int, str]) -> list[TensorMetadata]:
+    """Outputs as `infer` returns them: read off the prediction of a row of missing values. names: of clusters."""
     raw = model.preparation.no_values
-    given = outputs(model, with_outputs(model, raw, model.predict_raw(raw), list(model.algorithm.outputs)))
+    given = outputs(model, with_outputs(model, raw, model.predict_raw(raw), list(model.algorithm.outputs)), names)
     return [_described(output) for output in given]
 
 

@@ -1,6 +1,6 @@
 """Open Inference responses: predictions → the requested tensors, as JSON, binary, or both."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
@@ -51,7 +51,7 @@ def included(model: Model, request: InferRequest) -> list[str]:
 
 def write(version: Version, model: Model, request: InferRequest, predicted: Predicted) -> Inferred:
     """The requested outputs. Raises InvalidTensor where there is no such output."""
-    given = _requested(outputs(model, predicted), request, model.algorithm.outputs)
+    given = _requested(outputs(model, predicted, version.names), request, model.algorithm.outputs)
     parts = [_written(output, binary=binary) for output, binary in given]
     document: dict[str, Any] = {"model_name": version.model, "model_version": str(version.version)}
     if request.id is not None:
@@ -63,10 +63,18 @@ def write(version: Version, model: Model, request: InferRequest, predicted: Pred
     return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text), len(predicted.predictions))
 
 
-def outputs(model: Model, predicted: Predicted) -> list[Output]:
-    """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`."""
+def outputs(model: Model, predicted: Predicted, names: Mapping[int, str]) -> list[Output]:
+    """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`, and one of
+    a cluster without a name an empty one. names: of clusters by their numbers.
+    """
     more = (Output(name, OF_DTYPE[values.dtype.kind], values) for name, values in predicted.outputs.items())
-    return [*_predictions(model, predicted), *more]
+    return [*_predictions(model, predicted), *([_names(predicted, names)] if names else []), *more]
+
+
+def _names(predicted: Predicted, names: Mapping[int, str]) -> Output:
+    places = {label: place for place, label in enumerate(names, 1)}
+    found = np.array([places.get(label, 0) for label in predicted.predictions], np.intp)
+    return Output("name", "BYTES", found, ["", *names.values()])
 
 
 def _predictions(model: Model, predicted: Predicted) -> list[Output]:

@@ -98,17 +98,8 @@ class JobContext(NamedTuple):
     models: tuple[Version, ...] = ()
     memory_bytes: float = math.inf
     """Limits of the process of a job."""
-    at_hand: Callable[[int], pa.Table | None] = lambda _: None
-    """All rows of the dataset at this place, if it is small enough to be read before a job exists."""
     kinds: "Mapping[str, Kind[Any]]" = MappingProxyType({})
     """All kinds of job by name."""
-
-    def small(self) -> "list[Source] | None":
-        """All rows of all datasets, in the order of `Needs`, if each is small enough to be read before a job exists."""
-        tables = [self.at_hand(place) for place in range(len(self.datasets))]
-        pairs = zip(self.datasets, tables, strict=True)
-        found = [Source(sheet, iter([table])) for sheet, table in pairs if table is not None]
-        return found if len(found) == len(tables) else None
 
 
 class Checked(NamedTuple):
@@ -121,6 +112,9 @@ class Checked(NamedTuple):
     algorithms: tuple[str, ...] = ()
     """A worker whose catalogue lacks one of these leaves the job to others."""
     estimate: Estimate = Estimate()
+    check_rows: "Callable[[list[Source]], None] | None" = None
+    """Raises InvalidRequest for what is wrong with rows: those of all datasets, in the order of `Needs`. It runs before
+    the job exists if each is small enough, without a transaction; None: rows are read by the job only."""
 
 
 # in the child process

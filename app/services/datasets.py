@@ -168,13 +168,19 @@ def _table(payload: bytes) -> pa.Table:
         return stream.read_all()
 
 
-def at_hand(w: Work, dataset: Dataset) -> pa.Table | None:
-    """All rows of a dataset of at most `SMALL_CELLS` values in one chunk; None: of a larger one."""
-    if dataset.rows * len(dataset.columns) > SMALL_CELLS:
-        return None
-    chunk = w.datasets.chunk_with_row(dataset.id, 0)
-    table = None if chunk is None else _table(chunk.payload)
-    return table if table is not None and table.num_rows == dataset.rows else None
+def at_hand(w: Work, dataset: Dataset) -> Callable[[], pa.Table | None]:
+    """A decoder of all rows of a dataset of at most `SMALL_CELLS` values in one chunk, after the transaction too.
+
+    It returns None for a larger one.
+    """
+    small = dataset.rows * len(dataset.columns) <= SMALL_CELLS
+    chunk = w.datasets.chunk_with_row(dataset.id, 0) if small else None
+
+    def decoded() -> pa.Table | None:
+        table = None if chunk is None else _table(chunk.payload)
+        return table if table is not None and table.num_rows == dataset.rows else None
+
+    return decoded
 
 
 def clean_name(name: str | None) -> str:

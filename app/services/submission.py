@@ -22,6 +22,7 @@ from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
 from app.services.datasets import at_hand
 from app.services.partial_check import further_faults
+from app.services.row_check import RowCheck
 from app.settings import Settings
 from app.store.job_records import NewJob, Pinned
 from app.store.new_ids import uuid7
@@ -35,6 +36,8 @@ class _Understood(NamedTuple):
     """With the ids of datasets in place of their names."""
     checked: Checked
     pinned: Pinned
+    rows: RowCheck | None = None
+    """Rows that are still to be checked; None: there are none."""
 
 
 class Submission:
@@ -73,7 +76,13 @@ class Submission:
             max_attempts=self._settings.max_attempts,
             time_limit_seconds=request.time_limit_seconds,
         )
-        job, replayed = self._work.retry(partial(self._accept, request=request, new=new), seconds=5)
+        accepted = self._work.retry(partial(self._accept, request=request, new=new), seconds=5)
+        if isinstance(accepted, RowCheck):
+            accepted.demand()
+            accept = partial(self._accepted, request=accepted.request, new=new)
+            job, replayed = self._work.retry(accept, seconds=5)
+        else:
+            job, replayed = accepted
         if not replayed:
             self._announce(job.id)
         return job, replayed
@@ -81,17 +90,32 @@ class Submission:
     def validate(self, request: Request) -> Estimate:
         """The cost of the job. Raises what `submit` would raise of the request."""
         with self._work() as w:
-            return self._understand(w, request).checked.estimate
+            understood = self._understand(w, request)
+        if understood.rows is not None:
+            understood.rows.demand()
+        return understood.checked.estimate
 
     def further_faults(self, kind: type[Request], body: object, found: Sequence[Fault]) -> list[Fault]:
         """Faults of a body beyond those of its schema, `found`."""
         return further_faults(kind, body, found, self.validate)
 
-    def _accept(self, w: Work, *, request: Request, new: NewJob) -> tuple[Job, bool]:
-        """Safe to repeat: a job whose commit was not confirmed is found again by its id or its key."""
+    def _accept(self, w: Work, *, request: Request, new: NewJob) -> tuple[Job, bool] | RowCheck:
+        """The job, or rows to be checked before it is accepted.
+
+        Safe to repeat: a job whose commit was not confirmed is found again by its id or its key.
+        """
         if replay := self._replay(w, new):
             return replay, True
         understood = self._understand(w, request)
+        return understood.rows or self._added(w, understood, new)
+
+    def _accepted(self, w: Work, *, request: Request, new: NewJob) -> tuple[Job, bool]:
+        """The job, whose rows have been checked. Safe to repeat, too."""
+        if replay := self._replay(w, new):
+            return replay, True
+        return self._added(w, self._understand(w, request), new)
+
+    def _added(self, w: Work, understood: _Understood, new: NewJob) -> tuple[Job, bool]:
         demand_room(self._settings)
         w.jobs.lock_queue()
         if replay := self._replay(w, new):  # of those who waited for the lock, one has come first
@@ -112,7 +136,10 @@ class Submission:
         return kept.first_response
 
     def _understand(self, w: Work, request: Request) -> _Understood:
-        """Found, held until the end of the transaction, and checked. Raises InvalidRequest with every fault."""
+        """Found, held until the end of the transaction, and checked but for `rows`.
+
+        Raises InvalidRequest with every fault.
+        """
         kind, request = kind_of(request).kind, _identified(w, request)
         needs = kind.needs(request)
         datasets = tuple(map(w.datasets.identify, needs.datasets))
@@ -127,22 +154,35 @@ class Submission:
                 tuple(map(sheet, described)),
                 versions,
                 self._settings.job_memory_bytes,
-                at_hand=lambda place: at_hand(w, described[place]),
                 kinds=kind_records(),
             )
-            checked = kind.check(request, known)
+            checked = _warned(kind.check(request, known), request.time_limit_seconds)
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
-        if faults:
+        rows = None
+        if checked.check_rows is not None:
+            tables = tuple(at_hand(w, one) for one in described)
+            rows = RowCheck(request, checked.check_rows, known.datasets, tables, tuple(faults))
+        elif faults:
             raise InvalidRequest(faults=faults)
         pins = tuple((at.model, at.version) for at in pointers)
-        return _Understood(request, checked, Pinned(datasets, pins, checked.algorithms))
+        return _Understood(request, checked, Pinned(datasets, pins, checked.algorithms), rows)
 
     def _limit_faults(self, request: Request) -> list[Fault]:
         longest = self._settings.max_time_limit_seconds
         if request.time_limit_seconds <= longest:
             return []
         return [Fault("/time_limit_seconds", f"The longest limit here is {longest:g} seconds.", "too_large")]
+
+
+def _warned(checked: Checked, limit: float) -> Checked:
+    """With a warning where the estimate is above the limit of the job, which is too rough to refuse it."""
+    estimate = checked.estimate
+    seconds = dict(estimate).get("seconds", 0.0)
+    if seconds <= limit:
+        return checked
+    late = f"The job is estimated to take {seconds:.3g} seconds, and time_limit_seconds is {limit:g}."
+    return checked._replace(estimate=estimate.model_copy(update={"warnings": [*estimate.warnings, late]}))
 
 
 def _name_faults(request: Request) -> Iterator[Fault]:
@@ -168,7 +208,7 @@ def _dataset_id(w: Work, holder: object) -> dict[str, object]:
 
 
 def _completed(new: NewJob, understood: _Understood) -> NewJob:
-    request, checked, pinned = understood
+    request, checked, pinned, _ = understood
     return new._replace(
         request=request.model_dump(mode="json"),
         inputs=pinned.written(),

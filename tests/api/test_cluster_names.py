@@ -94,6 +94,37 @@ def test_predictions_have_the_name_beside_the_number(client, model):
     assert table["name"].to_pylist() == [called.get(number) for number in table["prediction"].to_pylist()]
 
 
+def test_tensors_have_the_name_where_clusters_have_names(client):
+    """The protocol has no null: the name of a cluster without one is empty."""
+    matrix = {"name": "rows", "shape": [60, 2], "datatype": "FP64", "data": ROWS.ravel().tolist()}
+
+    def inferred(**more):
+        response = client.post("/v2/models/regions/infer", json={"inputs": [matrix]} | more)
+        assert response.status_code == 200, response.text
+        return response
+
+    def described():
+        return [one["name"] for one in client.get("/v2/models/regions").json()["outputs"]]
+
+    (numbers,) = inferred().json()["outputs"]
+    before = described()
+    put(client, THREE)
+    own, named = inferred().json()["outputs"]
+    called = {one["cluster"]: one["name"] for one in THREE}
+    assert own == numbers
+    assert (named["name"], named["datatype"], named["shape"]) == ("name", "BYTES", [60])
+    assert named["data"] == [called.get(number, "") for number in numbers["data"]]
+    assert described() == [before[0], "name", *before[1:]]
+    (alone,) = inferred(outputs=[{"name": "name"}]).json()["outputs"]
+    assert alone == named
+    binary = inferred(outputs=[{"name": "name", "parameters": {"binary_data": True}}])
+    end = int(binary.headers["inference-header-content-length"])
+    texts = [name.encode() for name in named["data"]]
+    assert binary.content[end:] == b"".join(len(text).to_bytes(4, "little") + text for text in texts)
+    put(client, [])
+    assert inferred().json()["outputs"] == [numbers]
+
+
 def test_a_bad_row_has_no_name(client):
     put(client, THREE)
     body = {"columns": ["east", "north"], "data": [["x", 0.0], *ROWS.tolist()[:1]]}

@@ -68,9 +68,38 @@ def test_a_version_may_stand_beside_itself(done, dataset, trained):
     assert [one["value"] for one in pair["agreement"]] == [1, pytest.approx(1), 0]
 
 
+def test_numbers_are_compared_by_the_metric_of_the_request(done, dataset, trained):
+    result = done("compare", {"dataset": dataset, "versions": both("compared-slopes"), "metric": "mae"})["result"]
+    errors = [value(own, "mae") for own in result["versions"]]
+    (pair,) = result["pairs"]
+    assert (result["metric"], pair["difference"]["name"], pair["better"]) == ("mae", "mae_difference", 0)
+    assert pair["difference"]["value"] == pytest.approx(errors[0] - errors[1])
+
+
+def test_classes_are_compared_by_the_metric_of_the_request(client, done):
+    x = np.random.default_rng(3).normal(size=(200, 2))
+    lines = [f"{a:.3f},{b:.3f},{'up' if a + b > 0 else 'down'}" for a, b in x.tolist()]
+    dataset = client.post("/v1/datasets", content="\n".join(["a,b,y", *lines])).json()["id"]
+    for features in (["a", "b"], ["a"]):
+        body = {"model": "compared-classes", "dataset": dataset, "target": "y", "features": features}
+        done("train", body | {"algorithm": {"name": "logistic"}})
+    for metric, better in (("accuracy", 1), ("log_loss", -1)):
+        given = {"dataset": dataset, "versions": both("compared-classes"), "metric": metric}
+        result = done("compare", given)["result"]
+        scores = [value(own, metric) for own in result["versions"]]
+        (pair,) = result["pairs"]
+        assert result["metric"] == metric
+        assert pair["difference"]["value"] == pytest.approx(scores[0] - scores[1])
+        assert better * pair["difference"]["value"] > 0
+        assert not any("compared by" in one for one in result["warnings"])
+
+
 @pytest.mark.parametrize(
     ("changes", "pointers"),
     [
+        ({"metric": "log_loss"}, ["/metric"]),
+        ({"metric": "auc"}, ["/metric"]),
+        ({"versions": [{"model": "compared-groups"}] * 2, "metric": "rmse"}, ["/metric"]),
         ({"versions": [{"model": "compared-slopes"}, {"model": "compared-groups"}]}, ["/versions/1/model"]),
         ({"versions": [{"model": "compared-slopes"}]}, ["/versions"]),
         ({"versions": [{"model": "compared-slopes"}] * 21}, ["/versions"]),

@@ -106,6 +106,46 @@ def test_items_of_edges_are_mapped_and_predicted_by_name(client, done, upload, n
     assert [one["code"] for one in unknown.json()["errors"]] == ["unknown_item"]
 
 
+def test_edges_with_weights_are_mapped_by_them(client, done, upload):
+    """A wrong value of weight 0 changes nothing; with a weight it moves the map, the more the larger it is."""
+    pairs = [(i, j) for i in range(24) for j in range(i)]
+
+    def mapped(model, wrong):
+        rows = [[NAMES[i], NAMES[j], SQUARE[i, j], 1 + j] for i, j in pairs if (i, j) != (9, 4)]
+        roads = upload(["from", "to", "km", "sure"], [*rows, [NAMES[9], NAMES[4], 99, wrong]])
+        edges = {"form": "edges", "dataset": roads, "first": "from", "second": "to", "value": "km", "weight": "sure"}
+        body = {"model": model, "item": "place", "relations": edges | {"meaning": "dissimilarity"}}
+        done("train", body | {"algorithm": {"name": "smacof", "tol": 1e-12, "max_iter": 5000}})
+        summary = client.get(f"/v1/models/{model}/versions/1/report").json()["summary"]
+        places = predicted(client, model, [{"place": one} for one in NAMES])
+        return procrustes(ROWS, places)[2], summary["known_pairs"]
+
+    apart, known = mapped("roads-without-one", 0)
+    assert (apart < 1e-12, known) == (True, len(pairs) - 1)
+    light, known = mapped("roads-lightly", 0.001)
+    heavy, _ = mapped("roads-heavily", 1)
+    assert known == len(pairs)
+    assert 1e-9 < light < heavy / 100
+
+
+def test_weights_of_edges_are_refused_where_they_are_wrong_or_not_taken(client, upload):
+    rows = [["a", "b", 1, 2, -1, "x"], ["b", "c", 1, "", 1, "y"]]
+    roads = upload(["from", "to", "km", "gaps", "below", "word"], rows)
+
+    def faults(weight, **algorithm):
+        given = {"form": "edges", "dataset": roads, "first": "from", "second": "to", "value": "km", "weight": weight}
+        body = {"model": "m", "relations": given | {"meaning": "dissimilarity"}, "algorithm": algorithm}
+        response = client.post("/v1/jobs/train", json=body)
+        assert response.status_code == 422
+        return {(one["pointer"], one["code"]) for one in response.json()["errors"]}
+
+    at = "/relations/weight"
+    assert faults("gaps", name="smacof") == faults("below", name="smacof") == {(at, "bad_weight")}
+    assert faults("word", name="smacof") == {(at, "wrong_kind")}
+    assert faults("wait", name="smacof") == {(at, "unknown_column")}
+    assert faults("km", name="agglomerative", linkage="single") == {(at, "not_taken")}
+
+
 def test_groups_without_a_known_pair_between_them_fail(ended, squared):
     apart = SQUARE.copy()
     apart[:12, 12:] = apart[12:, :12] = np.nan

@@ -165,6 +165,13 @@ def test_pairs_of_another_dataset_keep_rows_together_and_apart(client, done, cit
         (fault,) = refused.json()["errors"]
         assert fault["pointer"] == "/relations/rows/26/kind"
         assert "must be together" in fault["detail"]
+        grid = [{"pointer": "/algorithm/n_clusters", "values": [2, 3]}]
+        searched = client.post("/v1/jobs/search", json=learned | {"grid": grid, "metric": "silhouette"})
+        assert (searched.status_code, searched.json()["errors"]) == (422, [fault])
+    training = {key: value for key, value in learned.items() if key not in {"model", "dataset"}}
+    repeated = client.post("/v1/jobs/bootstrap", json={"dataset": cities, "training": training})
+    assert repeated.status_code == 422
+    assert [error["pointer"] for error in repeated.json()["errors"]] == ["/training/relations"]
     without = {key: value for key, value in request.items() if key != "item"}
     refused = client.post("/v1/jobs/train:validate", json=without | {"relations": named | {"dataset": pairs}})
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/item"]

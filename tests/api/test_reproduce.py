@@ -87,3 +87,10 @@ def test_a_key_replays_the_first_job(client, done, upload):
     assert first.json()["id"] == second.json()["id"]
     assert client.post("/v1/models/keyed/versions/9/reproduce").status_code == 404
     assert client.post("/v1/jobs/reproduce", json={}).status_code in {404, 405}
+
+
+def test_a_reserved_name_is_refused_at_its_place(client, done, upload):
+    done("train", {"model": "named", "dataset": upload(), "target": "y", "algorithm": {"name": "linear_sgd"}})
+    refused = client.post("/v1/models/named/versions/1/reproduce", params={"name": "train"})
+    assert refused.status_code == 422
+    assert [(e["pointer"], e["code"]) for e in refused.json()["errors"]] == [("/query/name", "reserved_name")]

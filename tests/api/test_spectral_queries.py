@@ -86,6 +86,21 @@ def test_a_partition_of_other_rows_is_refused(client, friends, body, pointers):
     assert [error["pointer"] for error in response.json()["errors"]] == pointers
 
 
+def test_a_full_graph_that_is_not_stored_has_cuts(client, done):
+    """Of 2,100 rows 2,203,950 pairs are joined, more than a model stores; sorted into two by one column or not."""
+    rows = np.concatenate([np.random.default_rng(0).normal(size=(1050, 2)) + shift for shift in (0, 6)])
+    sent = client.post("/v1/datasets", content=csv_of(["a", "b"], rows.tolist())).json()["id"]
+    algorithm = {"name": "spectral", "n_clusters": 2, "graph": "full", "width": 5, "n_init": 1}
+    body = {"model": "spectral-full", "dataset": sent, "algorithm": algorithm, "preprocessing": {"scaling": "none"}}
+    done("train", body)
+    own = client.post("/v1/models/spectral-full/cut_value", json={}).json()
+    summary = client.get("/v1/models/spectral-full/versions/1/report").json()["summary"]
+    assert summary["edges"] > 2**21
+    assert (own["cut"], own["normalised_cut"]) == pytest.approx((summary["cut"], summary["normalised_cut"]))
+    mixed = client.post("/v1/models/spectral-full/cut_value", json={"labels": [0, 1] * 1050}).json()
+    assert own["bound"] == mixed["bound"] <= own["normalised_cut"] < mixed["normalised_cut"]
+
+
 def test_a_model_without_a_graph_names_what_it_offers(client, numeric):
     response = client.post(f"/v1/models/{numeric('kmeans', None)}/cut_value", json={})
     assert (response.status_code, response.json()["code"]) == (409, "not_offered")

@@ -35,7 +35,7 @@ SPECS: dict[str, dict[str, Any]] = {name: {"name": name} for name in sorted(cata
     "ecoc of trees": {"name": "ecoc", "estimator": TREE},
     "bagging of trees": {"name": "bagging", "estimator": TREE},
 }
-WITHOUT_TARGET = "clustering", "density"
+WITHOUT_TARGET = "clustering", "density", "projection"
 FORK = multiprocessing.get_context("fork")
 """A child has what its parent has compiled."""
 
@@ -97,7 +97,7 @@ def seconds(algorithm: dict[str, Any], task: str, shape: Shape, longest: float) 
     expected = {"algorithm": algorithm, "task": task} | ({} if task in WITHOUT_TARGET else {"target": "y"})
     spec = TrainSpec.model_validate(expected)
     try:
-        foreseen = plan(spec, columns, table.num_rows).seconds
+        planned = plan(spec, columns, table.num_rows)
     except InvalidRequest:
         return None
     if task in WITHOUT_TARGET and shape.classes > 2:
@@ -105,7 +105,7 @@ def seconds(algorithm: dict[str, Any], task: str, shape: Shape, longest: float) 
     warm, _ = drawn(shape._replace(rows=min(shape.rows, 120), numbers=min(shape.numbers, 6)), task)
     reduced = [column for column in columns if column.name in warm.column_names]
     train(plan(spec, reduced, warm.num_rows), warm, data_digest="sha256:0")  # compiled for the children to come
-    return foreseen, child_seconds(spec, table, columns, longest)
+    return planned.seconds + planned.halvings, child_seconds(spec, table, columns, longest)
 
 
 def child_seconds(spec: TrainSpec, table: pa.Table, columns: list[TableColumn], longest: float) -> float:

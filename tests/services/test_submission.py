@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 
+import pyarrow as pa
 import pytest
 from sqlalchemy import text
 
@@ -18,8 +19,10 @@ from app.errors import (
     QueueFull,
     VersionNotFound,
 )
+from app.ml.jobs import train
 from app.ml.jobs.evaluate import EvaluateRequest
 from app.ml.jobs.train import TrainRequest
+from app.ml.training.related_rows import check_relations
 from app.schemas.jobs import JobState
 from app.services.attempts import Attempts
 from app.services.jobs import Jobs
@@ -337,3 +340,73 @@ def test_every_dataset_that_a_job_needs_stays(desk, add_iris):
 def test_a_body_that_says_a_default_is_the_same_body(desk):
     first, _ = desk.submission.submit(desk.request(), idempotency_key="k")
     assert desk.submission.submit(desk.request(seed=0, time_limit_seconds=3600), idempotency_key="k") == (first, True)
+
+
+def test_a_job_that_is_estimated_to_take_longer_than_its_limit_is_warned_of(desk):
+    late = desk.request(time_limit_seconds=0.01)
+    seconds = desk.submission.validate(late).seconds
+    job, _ = desk.submission.submit(late)
+    for warnings in (desk.submission.validate(late).warnings, job.warnings):
+        sentence = f"The job is estimated to take {seconds:.3g} seconds, and time_limit_seconds is 0.01."
+        assert warnings.count(sentence) == 1
+    assert not any("time_limit_seconds" in one for one in desk.submission.validate(desk.request()).warnings)
+
+
+@pytest.fixture
+def edges_of(desk, add_table):
+    """`edges_of(rows)`: a request that learns from these edges alone."""
+
+    def made(*rows):
+        first, second, far = zip(*rows, strict=True)
+        dataset = add_table(desk.work, pa.table({"a": first, "b": second, "far": pa.array(far, pa.float64())}))
+        relations = {"form": "edges", "dataset": dataset, "first": "a", "second": "b", "value": "far"}
+        relations["meaning"] = "dissimilarity"
+        return desk.request(dataset=None, target=None, relations=relations, algorithm={"name": "smacof"})
+
+    return made
+
+
+@pytest.fixture
+def transactions(desk, monkeypatch):
+    """How many transactions are open on the database whenever relations are checked; what is to happen then."""
+    open_ones, then = [], []
+
+    def watched(*given):
+        with desk.work() as w:
+            others = "select count(*) from pg_stat_activity where xact_start is not null and pid <> pg_backend_pid()"
+            open_ones.append(w.session.scalar(text(f"{others} and datname = current_database()")))
+        for action in then:
+            action()
+        check_relations(*given)
+
+    monkeypatch.setattr(train, "check_relations", watched)
+    return open_ones, then
+
+
+def test_relations_are_checked_while_no_transaction_is_open(desk, edges_of, transactions):
+    job, _ = desk.submission.submit(edges_of(("x", "y", 1), ("y", "z", 2)))
+    desk.submission.validate(edges_of(("x", "y", 1), ("y", "z", 2)))
+    assert transactions[0] == [0, 0]
+    assert (desk.count(), desk.announced) == (1, [job.id])
+
+
+def test_contradictory_relations_are_refused_with_all_else_that_is_wrong(desk, edges_of):
+    request = edges_of(("x", "y", 1), ("y", "x", 2)).model_copy(update={"name": "train"})
+    for call in (desk.submission.submit, desk.submission.validate):
+        with pytest.raises(InvalidRequest) as refused:
+            call(request)
+        assert {one.pointer for one in refused.value.faults} == {"/name", "/relations/rows/1/far"}
+    assert desk.count() == 0
+
+
+def test_a_dataset_that_goes_while_its_rows_are_checked_is_not_found(desk, edges_of, transactions):
+    request = edges_of(("x", "y", 1), ("y", "z", 2))
+
+    def delete():
+        with desk.work() as w:
+            w.datasets.delete(request.relations.dataset)
+
+    transactions[1].append(delete)
+    with pytest.raises(DatasetNotFound):
+        desk.submission.submit(request)
+    assert desk.count() == 0

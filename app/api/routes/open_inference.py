@@ -172,7 +172,7 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
         versions=list(map(str, versions)),
         platform=PLATFORM,
         inputs=inputs_of(served.model),
-        outputs=outputs_of(served.model),
+        outputs=outputs_of(served.model, served.pointer.names),
     )
 
 

@@ -7,6 +7,8 @@ from fastapi import Query, Request, Response, status
 from app.api.edge.router import Router
 from app.api.params.common import IdempotencyKey, ModelPath, RequestIdDep, ServicesDep, VersionPath
 from app.api.routes.job_kinds import ACCEPTED, point_to
+from app.errors import InvalidRequest
+from app.faults import Fault
 from app.ml.job import NAME
 from app.references import JobName
 from app.schemas.jobs import Job
@@ -33,8 +35,16 @@ def reproduce_model_version(  # noqa: PLR0917  FastAPI passes them by name
     """
     again = services.reproduction.request(model, version).model_copy(update={"name": name})
     traceparent: str | None = request.scope["traceparent"]
-    job, _ = services.submission.submit(
-        again, idempotency_key=idempotency_key, request_id=request_id, traceparent=traceparent
-    )
+    try:
+        job, _ = services.submission.submit(
+            again, idempotency_key=idempotency_key, request_id=request_id, traceparent=traceparent
+        )
+    except InvalidRequest as error:
+        raise InvalidRequest(error.detail, faults=[*map(_of_address, error.faults)]) from None
     point_to(job, request, response)
     return job
+
+
+def _of_address(fault: Fault) -> Fault:
+    """The name is a parameter of the address."""
+    return fault._replace(pointer="/query/name") if fault.pointer == "/name" else fault

@@ -208,7 +208,7 @@ def _memory(params: Agglomerative, size: Size) -> float:
 
 
 def _seconds(params: Agglomerative, size: Size) -> float:
-    pair = {"single": 1e-9, "ward": 2e-9}.get(params.linkage, 1.4e-8) + 6e-10 * size.columns
+    pair = {"single": 1e-9, "ward": 6e-9}.get(params.linkage, 1.4e-8) + 6e-10 * size.columns
     each = 5e-6 + (0 if size.columns <= TREE_COLUMNS else 2.5e-11 * size.cells)
     return size.rows * (size.rows * pair + each)
 

@@ -241,11 +241,9 @@ def _summary(params: GMM, state: State, means: Matrix, deviations: Matrix) -> JS
 
 
 def _seconds(params: GMM, size: Size) -> float:
-    """More rows take more steps, about as their square root."""
     pairs = size.columns**2 / 2 if params.covariance == "full" else size.columns
-    each = 2e-8 + 1e-9 * pairs
-    steps = min(params.max_iter, 5 + math.sqrt(size.rows / 100))
-    return params.n_components * params.n_init * each * size.rows * steps
+    steps = params.n_components * params.n_init * min(params.max_iter, 30)
+    return steps * (1.5e-4 + size.rows * (1.2e-7 + 2e-10 * pairs))
 
 
 ALGORITHM = Algorithm(

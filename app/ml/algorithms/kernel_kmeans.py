@@ -199,8 +199,8 @@ def _memory(params: KernelKMeans, size: Size) -> float:
 
 
 def _seconds(params: KernelKMeans, size: Size) -> float:
-    pair = 3e-8 + 2e-8 * params.n_init + 3e-10 * size.columns
-    return size.rows**2 * (pair / 5 if params.kernel == "linear" else pair) + 1e-2 * params.n_init
+    pair = 1.5e-8 + 1e-8 * params.n_init + 3e-10 * size.columns
+    return size.rows**2 * (pair / 5 if params.kernel == "linear" else pair) + 5e-3 * params.n_init
 
 
 ALGORITHM = Algorithm(

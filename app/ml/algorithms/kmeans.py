@@ -243,7 +243,7 @@ def _seconds(params: KMeans, size: Size) -> float:
     """Rows are compared with all centres in the first moves, and with few in the later ones."""
     moves = min(params.max_iter, 2 * math.sqrt(size.rows))
     compared = params.n_clusters * (1e-7 + 5e-9 * size.columns)
-    return params.n_init * (3e-3 + size.rows * (compared + moves * (2e-8 + 1e-9 * size.columns)))
+    return params.n_init * (2e-3 + size.rows * (compared + moves * (2e-8 + 3e-9 * min(size.columns, 50))))
 
 
 ALGORITHM = Algorithm(

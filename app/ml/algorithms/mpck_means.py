@@ -67,7 +67,7 @@ from app.ml.numerics.clustering.metric_pairs import MetricProblem, MetricRun, ch
 from app.ml.numerics.clustering.metrics_by_cluster import ClusterMetrics
 from app.ml.numerics.clustering.pair_constraints import Pairs, Problem, first_centres, given_edges
 from app.ml.numerics.clustering.pair_report import PairReport
-from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.clustering.seeding import in_canonical_order
 from app.ml.numerics.metric_learning.row_frame import RowFrame
 
 
@@ -119,7 +119,7 @@ class State(NamedTuple):
 
 
 def fit(params: MPCKMeans, data: Data, context: Context) -> Fit[State]:
-    data = data.take(canonical_order(data.x))
+    data = in_canonical_order(data)
     edges, frame = given_edges(data), RowFrame.of(data.x, data.weights, diagonal=True)
     pairs = Pairs.of(edges._replace(values=_weights(params, edges.values)), len(data.x))
     best = _best(params, MetricProblem(frame.rows, data.weights, pairs), context)
@@ -200,8 +200,8 @@ def summary(params: MPCKMeans, state: State) -> JSON:
 
 
 def _seconds(params: MPCKMeans, size: Size) -> float:
-    each = size.cells * (1e-8 + (params.metric_form == "full") * 5e-10 * size.columns)
-    return 2e-3 + params.n_clusters * params.n_init * 15 * each
+    each = size.rows * (8e-7 + (params.metric_form == "full") * 4e-11 * size.columns**2)
+    return params.n_init * (8e-3 + params.n_clusters * 15 * each)
 
 
 ALGORITHM = Algorithm(

@@ -63,7 +63,7 @@ from app.ml.numerics.clustering.pair_constraints import (
     given_edges,
 )
 from app.ml.numerics.clustering.pair_report import PairReport
-from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.clustering.seeding import in_canonical_order
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 
 
@@ -98,7 +98,7 @@ class State(NamedTuple):
 
 
 def fit(params: PCKMeans, data: Data, context: Context) -> Fit[State]:
-    data = data.take(canonical_order(data.x))
+    data = in_canonical_order(data)
     edges = given_edges(data)
     pairs = Pairs.of(edges._replace(values=_penalties(params, edges.values)), len(data.x))
     problem = Problem(data.x, data.weights, pairs)

@@ -1,12 +1,13 @@
 r"""Metric multidimensional scaling by SMACOF: a map whose distances differ least from given dissimilarities.
 
-Minimises the stress  Σ wᵢⱼ(δᵢⱼ − ‖yᵢ − yⱼ‖)²  over pairs of rows whose dissimilarity δᵢⱼ is known, with wᵢⱼ = wᵢwⱼ the
-row weights, by majorisation: no step raises the stress. The dissimilarities are distances of the columns by any metric,
-or given: by a square table, which may have gaps, or by edges. The first start is the map of classical scaling, gaps
-filled by the shortest ways over known pairs, others are random, and the one that ends with the lowest stress is kept.
-That need not be the lowest there is. The known pairs have to connect all rows. Equal rows have one place. The fit needs
-50 bytes of memory times the squared number of rows, even where few pairs are known; one that does not fit is refused
-before it starts.
+Minimises the stress  Σ wᵢⱼ(δᵢⱼ − ‖yᵢ − yⱼ‖)²  over pairs of rows whose dissimilarity δᵢⱼ is known, by majorisation: no
+step raises the stress. wᵢⱼ is the product of the weights of both rows and, where edges have one, of the pair; a pair of
+weight 0 is as one that is unknown. The dissimilarities are distances of the columns by any metric, or given: by a
+square table, which may have gaps, or by edges. The first start is the map of classical scaling, gaps filled by the
+shortest ways over known pairs, others are random, and the one that ends with the lowest stress is kept. That need not
+be the lowest there is. The known pairs have to connect all rows. Equal rows have one place. The fit needs 65 bytes of
+memory times the squared number of rows, even where few pairs are known; one that does not fit is refused before it
+starts.
 
 The map is centred and turned so that its axes are its principal ones; it could as well be mirrored. A new row is
 placed, by itself, where the squared differences between its dissimilarities to the training rows and its distances from
@@ -61,6 +62,7 @@ from app.ml.numerics.maps.known_items import (
     distinct_items,
     known_items,
     nearest_items,
+    pair_weights,
     placed,
 )
 from app.ml.numerics.maps.map_starts import classical_start, random_start, upright
@@ -106,14 +108,14 @@ def fit(params: Smacof, data: Data, context: Context) -> Fit[State]:
     distinct = distinct_items(known)
     if len(distinct.first) < len(given) or known.form == "columns":
         given = given[np.ix_(distinct.first, distinct.first)]
-    problem = KnownPairs(given, distinct.weights)
+    problem = KnownPairs(given, distinct.weights, pair_weights(data))
     runs = [*_runs(params, problem, context)]
     best = min(runs, key=lambda run: run.stress[-1])
     squares = problem.squares or 1.0
     places = upright(best.places, distinct.weights)
     left, size = best.stress[-1], problem.squared_distances(places)
     with np.errstate(over="ignore"):
-        stress = min(float(left * (known.scale * known.weights.max()) ** 2), float(np.finfo(float).max))
+        stress = min(float(left * (problem.unit * known.scale**2)), float(np.finfo(float).max))
     state = State(
         known,
         places[distinct.group],
@@ -165,7 +167,7 @@ def summary(params: Smacof, state: State) -> JSON:
 
 
 def _memory(_: Smacof, size: Size) -> float:
-    return 50 * size.rows**2
+    return 65 * size.rows**2
 
 
 def _seconds(params: Smacof, size: Size) -> float:
@@ -185,6 +187,7 @@ ALGORITHM = Algorithm(
     rowwise=True,
     relations={form: {Meaning.DISSIMILARITY} for form in (Form.SQUARE, Form.EDGES)},
     edges_alone=True,
+    pair_weights=True,
     summary=summary,
     queries={
         "neighbours": nearest,

@@ -166,7 +166,7 @@ def summary(params: SoftKMeans, state: State) -> JSON:
 
 def _seconds(params: SoftKMeans, size: Size) -> float:
     passes = params.epochs if params.solver == "online" else min(params.max_iter, 4 * math.sqrt(size.rows))
-    return params.n_clusters * params.n_init * passes * size.rows * (3e-8 + 1e-9 * size.columns)
+    return params.n_init * (7e-3 + params.n_clusters * passes * size.rows * (3e-8 + 1e-9 * size.columns))
 
 
 ALGORITHM = Algorithm(

@@ -222,7 +222,7 @@ def _seconds(params: SOM, size: Size) -> float:
         (3e-10 + 1.2e-10 * size.columns, 1.5e-7) if params.mode == "batch" else (2e-9 + 4e-10 * size.columns, 1e-6)
     )
     each = params.grid_height * params.grid_width * pair + row
-    return params.n_init * (size.rows * (params.epochs * each + 2e-6) + 1e-4 * params.epochs)
+    return 1.2e-4 * size.columns + params.n_init * (size.rows * (params.epochs * each + 2e-6) + 1e-3 * params.epochs)
 
 
 ALGORITHM = Algorithm(

@@ -219,6 +219,8 @@ class Algorithm(Generic[P, S]):
     """True if edges are enough, without columns."""
     edges_and_target: bool = False
     """True if edges and a target are enough, without columns: rows that have a name and perhaps a label."""
+    pair_weights: bool = False
+    """True if edges may have weights, as `Edges.weights`."""
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Learners inside a learner, each with its task. It then accepts what all of them accept, besides its own."""
     reads: bool = False

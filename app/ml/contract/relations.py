@@ -40,6 +40,8 @@ class Edges(NamedTuple):
     """(m,) place of the other, larger one."""
     values: NDArray[np.float64]
     """(m,)"""
+    weights: NDArray[np.float64] | None = None
+    """(m,) above 0, of the pairs; None: each has the weight 1."""
 
     def within(self, rows: NDArray[np.intp], count: int) -> "Edges":
         """Those between these different rows of `count`, by their places among these."""
@@ -49,7 +51,8 @@ class Edges(NamedTuple):
         kept = (first >= 0) & (second >= 0)
         low, high = np.minimum(first, second)[kept], np.maximum(first, second)[kept]
         order = np.lexsort((high, low))
-        return Edges(low[order], high[order], self.values[kept][order])
+        weights = None if self.weights is None else self.weights[kept][order]
+        return Edges(low[order], high[order], self.values[kept][order], weights)
 
 
 class Relations(NamedTuple):

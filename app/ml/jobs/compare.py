@@ -40,6 +40,10 @@ OWN_SPACES = (
 )
 
 
+OF_NUMBERS, OF_CLASSES = ("rmse", "mae"), ("log_loss", "accuracy")
+"""Metrics of which a pair of versions has a difference."""
+
+
 class CompareRequest(Request):
     """Compare versions of models on the same rows of a dataset."""
 
@@ -61,6 +65,11 @@ class CompareRequest(Request):
         description="Rows to use. unseen: those that the training of no version has seen, by the rows that each held "
         "out and by equal values in all columns used. all: every row. Null: unseen for versions that predict a target, "
         "all for clusterings.",
+    )
+    metric: Literal["rmse", "mae", "log_loss", "accuracy"] | None = Field(
+        None,
+        description="Metric of the differences: rmse or mae of numbers, log_loss or accuracy of classes. Null: rmse or "
+        "log_loss, but accuracy where a version has no probabilities; clusterings have none.",
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
@@ -126,7 +135,9 @@ def run(request: CompareRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     evaluated = _evaluated(models, found, rows, request.seed, stages.within(0.1, 0.9, "evaluating the versions"))
     stages(0.9, "comparing pairs")
     draws = Resamples.of(rows.size, np.random.Generator(np.random.PCG64(request.seed)))
-    metric = metric_of(task, evaluated) if task.supervised else None
+    metric = (request.metric or metric_of(task, evaluated)) if task.supervised else None
+    if metric is not None and not all(metric in one.row_values for one in evaluated):
+        raise InvalidRequest(faults=[Fault("/metric", f"Not every version has {metric}. {NO_PROBABILITIES}")])
     pairs = agreements(evaluated, draws) if metric is None else differences(metric, evaluated, Rows(draws))
     result = CompareResult(
         kind="compare",
@@ -139,7 +150,7 @@ def run(request: CompareRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         versions=[_compared(*one) for one in zip(versions, found, evaluated, strict=True)],
         pairs=[*pairs],
         reuse=common_reuse(found, rows, sheet.digest, name),
-        warnings=[*_shared(versions, found, evaluated), *_notes(task, metric, models)],
+        warnings=[*_shared(versions, found, evaluated), *_notes(task, metric, models, chosen=request.metric is None)],
     )
     return Outcome(result=result)
 
@@ -168,6 +179,14 @@ def _faults(request: CompareRequest, versions: Sequence[Version]) -> Iterator[Fa
             yield fault._replace(pointer=f"{at}{fault.pointer}")
     if request.target is not None and not Task(first.header.task).supervised:
         yield Fault("/target", "Clusterings predict no target: leave it out.")
+    yield from _metric_faults(request.metric, Task(first.header.task))
+
+
+def _metric_faults(metric: str | None, task: Task) -> Iterator[Fault]:
+    if metric is not None and not task.supervised:
+        yield Fault("/metric", "Clusterings agree or not, and have no difference of a metric: leave it out.")
+    elif metric is not None and metric not in (usable := OF_NUMBERS if task.of_numbers else OF_CLASSES):
+        yield Fault("/metric", f"Versions of a {task} are compared by {' or '.join(usable)}.")
 
 
 def _named(version: Version) -> str:
@@ -214,9 +233,10 @@ def _shared(
         yield message if len(whose) == len(versions) else f"{', '.join(dict.fromkeys(whose))}: {message}"
 
 
-def _notes(task: Task, metric: str | None, models: Sequence[Loaded]) -> Iterator[str]:
+def _notes(task: Task, metric: str | None, models: Sequence[Loaded], *, chosen: bool) -> Iterator[str]:
+    """chosen: whether the metric is not that of the request."""
     count = len(models) * (len(models) - 1) // 2
-    if metric is not None and metric != task.record.measure:
+    if chosen and metric is not None and metric != task.record.measure:
         yield f"Pairs are compared by {metric}, not by {task.record.measure}. {NO_PROBABILITIES}"
     if metric is not None and count > 1:
         many = "are not corrected for their number: of pairs of equal versions, about 1 in 20 differs by chance."

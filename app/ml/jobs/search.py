@@ -6,7 +6,7 @@ candidates are better together, the result holds their committee, ready to be tr
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -16,7 +16,7 @@ from app.faults import Fault
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
+from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Source
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.counts import scaling_faults
@@ -131,8 +131,6 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     if request.metric == "gap" and request.relations is not None:
         detail = "gap compares with rows drawn in their columns, not with relations: take silhouette or stability."
         raise InvalidRequest(faults=[Fault("/metric", detail)])
-    if request.relations is not None:
-        _check_small(request, plans, known)
     each = fits(request.metric, request.validation.folds)
     last = 0.0 if request.model is None else max(one.seconds - BASE_SECONDS + one.halvings for one in plans)
     estimate = SearchEstimate(
@@ -144,14 +142,12 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     )
     names = tuple(sorted({one.spec.algorithm.name for one in found}))
     names += tuple(version.header.algorithm for version in known.models)
-    return Checked(request.model, None, tuple(sorted(set(names))), estimate)
+    related = None if request.relations is None else partial(_check_rows, request, plans)
+    return Checked(request.model, None, tuple(sorted(set(names))), estimate, related)
 
 
-def _check_small(request: SearchRequest, plans: Sequence[Plan], known: JobContext) -> None:
-    """Reads the relations, if the datasets are small. Raises InvalidRequest, naming cells, as the job would."""
-    sources = known.small()
-    if sources is None:
-        return
+def _check_rows(request: SearchRequest, plans: Sequence[Plan], sources: Sequence[Source]) -> None:
+    """Reads the relations. Raises InvalidRequest, naming cells, as the job would."""
     source, *others = sources
     table = source.used_as(request.kinds).read()
     related = next((RelatedTable(one.sheet.digest, one.sheet.columns, cache(one.read)) for one in others), None)

@@ -1,6 +1,7 @@
 """Train one algorithm on one dataset; the result is a new version of the model."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -54,20 +55,21 @@ def needs(request: TrainRequest) -> Needs:
 
 def check(request: TrainRequest, known: JobContext) -> Checked:
     faults = [*scaling_faults(request.preprocessing, [request.algorithm])]
+    versions = _versions(request, [(*one, None) for one in known.models])
     try:
-        rows, planned = _checked(request, known)
+        rows, planned = _checked(request, known, versions)
     except InvalidRequest as error:
         raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
     if faults:
         raise InvalidRequest(faults=faults)
     name = request.algorithm.name
     names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
-    return Checked(request.model, name, tuple(names), estimate(planned, rows))
+    related = None if request.relations is None else partial(_check_rows, request, known.memory_bytes, versions)
+    return Checked(request.model, name, tuple(names), estimate(planned, rows), related)
 
 
-def _checked(request: TrainRequest, known: JobContext) -> tuple[int, Plan]:
+def _checked(request: TrainRequest, known: JobContext, versions: Versions) -> tuple[int, Plan]:
     """Rows and plan of the training."""
-    versions = _versions(request, [(*one, None) for one in known.models])
     if request.dataset is None:
         edges_of(request)
         (sheet,) = known.datasets
@@ -78,17 +80,13 @@ def _checked(request: TrainRequest, known: JobContext) -> tuple[int, Plan]:
         sheet, *others = known.datasets
         found = [RelatedTable(one.digest, one.columns) for one in others]
         planned, rows = _planned(request, sheet, found, known.memory_bytes, versions), sheet.rows
-    if request.relations is not None:
-        _check_small(request, known, versions)
     return rows, planned
 
 
-def _check_small(request: TrainRequest, known: JobContext, versions: Versions) -> None:
-    """Reads the relations, if the datasets are small. Raises InvalidRequest, naming cells, as the job would."""
-    sources = known.small()
-    if sources is not None:
-        planned, read = _rows(request, sources, known.memory_bytes, versions)
-        check_relations(planned, read())
+def _check_rows(request: TrainRequest, memory_bytes: float, versions: Versions, sources: Sequence[Source]) -> None:
+    """Reads the relations. Raises InvalidRequest, naming cells, as the job would."""
+    planned, read = _rows(request, sources, memory_bytes, versions)
+    check_relations(planned, read())
 
 
 def _rows(

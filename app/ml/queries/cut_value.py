@@ -1,10 +1,12 @@
 """The cut, RatioCut and normalised cut of any partition of the training rows, in the graph of a spectral clustering.
 
 The sum of the smallest eigenvalues is a bound that no partition into as many clusters is below. A graph of more than
-2,097,152 edges is not stored with the model, and has no such values: a query is computed while the client waits, and to
-make such a graph again takes as long as a training.
+2,097,152 edges is not stored with the model. Of at most 8,192 rows that are joined by their distance (`full`,
+`epsilon`) its edges are made again, in blocks, by each query. Others have no such values: neighbours would have to be
+searched again while the client waits, and given edges and squares are known to the training only.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -14,7 +16,8 @@ from pydantic import Field
 from app.errors import InvalidRequest, NotOffered
 from app.faults import Fault, place
 from app.ml.models.model_response import ModelResponse
-from app.ml.numerics.graphs.graph_cuts import cuts, total, trace
+from app.ml.numerics.graphs.graph_blocks import MOST_PAIRS
+from app.ml.numerics.graphs.graph_cuts import total
 from app.ml.numerics.graphs.kept_graph import MOST_EDGES
 from app.ml.query import Query, Subject, declared
 from app.suggestions import no_such
@@ -75,17 +78,18 @@ class CutValue(ModelResponse):
 
 
 def cut_value(subject: Subject, request: CutValueRequest) -> CutValue:
-    """Raises InvalidRequest for a partition of other rows, NotOffered for a graph that is not stored."""
+    """Raises InvalidRequest for a partition of other rows, NotOffered for a graph that is neither stored nor made
+    again.
+    """
     model = subject.model
     found: PartitionedGraph = model.algorithm.queries["cut_value"](model.params, model.state)
-    if not found.graph.complete:
+    if not found.known:
         raise NotOffered(
-            f"The graph has {found.graph.edges} edges; a model stores at most {MOST_EDGES}. Train with fewer "
-            f"neighbours, or with the graph nearest_neighbors."
+            f"The graph has {found.graph.edges} edges; a model stores at most {MOST_EDGES}. Train with fewer edges or "
+            f"neighbours, or let columns join at most {math.isqrt(MOST_PAIRS)} rows by their distance."
         )
     names, codes = np.unique(_labels(found, request), return_inverse=True)
-    graph = found.graph.graph()
-    values = cuts(graph, codes)
+    values, traced = found.cuts(codes)
     sizes = np.bincount(codes).tolist()
     parts = (part.tolist() for part in (values.masses, values.volumes, values.leaving))
     columns = zip(names.tolist(), sizes, *parts, strict=True)
@@ -95,7 +99,7 @@ def cut_value(subject: Subject, request: CutValueRequest) -> CutValue:
         cut=values.cut,
         ratio_cut=values.ratio_cut,
         normalised_cut=values.normalised_cut,
-        trace=trace(graph, codes),
+        trace=traced,
         bound=total(found.eigenvalues[: len(names)]) if len(names) <= len(found.eigenvalues) else None,
         clusters=[
             CutCluster(label=label, size=size, mass=mass, volume=volume, cut=cut)

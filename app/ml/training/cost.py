@@ -7,12 +7,15 @@ from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.numerics.clustering.validity import DISTANCES
 from app.ml.training.train_spec import TrainSpec
 
 BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
 """Memory and time of the training process before the first row."""
 SECONDS_PER_CELL = 8e-8
 """Time of reading, preparation and metrics, per number of the matrix and for every fit."""
+SECONDS_PER_COLUMN = 1e-4
+"""Time of the preparation of a column, for every fit."""
 
 BATCH_CELLS = 1 << 19
 """Numbers learned at a time where memory does not hold all."""
@@ -67,8 +70,9 @@ def cost_of(
     fits = 3 if closed_form(spec, chosen) else spec.validation.fits(units)
     algorithm = nested.entry_of(spec.algorithm).algorithm
     passes = (spec.difficulty_stages + 1) / 2 if spec.difficulty is not None else 1.0
-    each = SECONDS_PER_CELL * size.cells + passes * nested.seconds(algorithm, spec.algorithm, task, size)
-    memory, seconds = BASE_BYTES + row_bytes * rows + int(algorithm.memory(spec.algorithm, size)), fits * each
+    each = _prepared(chosen, size) + passes * nested.seconds(algorithm, spec.algorithm, task, size)
+    memory = BASE_BYTES + row_bytes * rows + int(algorithm.memory(spec.algorithm, size))
+    seconds = fits * each + _described(task, size)
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
     in_parts = (algorithm.update is not None or algorithm.fit_blocks is not None) and not spec.preprocessing.text
     if not in_parts or memory <= memory_bytes or rows <= HELD * batch:
@@ -80,14 +84,25 @@ def cost_of(
     return Cost(BASE_BYTES + row_bytes * HELD * batch + own, round(BASE_SECONDS + seconds, 2), batch)
 
 
-def halving_seconds(spec: TrainSpec, task: Task, size: Size) -> float:
+def _prepared(chosen: Sequence[TableColumn], size: Size) -> float:
+    return SECONDS_PER_CELL * size.cells + SECONDS_PER_COLUMN * len(chosen)
+
+
+def _described(task: Task, size: Size) -> float:
+    """Seconds of silhouettes and cards of clusters, and of what a map keeps of a sample of rows."""
+    if task.labels:
+        return min(size.rows**2, DISTANCES) * (3e-8 + 3e-10 * size.columns) + 6e-4 * size.columns
+    return 3e-4 * min(size.rows, 500) if task is Task.PROJECTION else 0.0
+
+
+def halving_seconds(spec: TrainSpec, chosen: Sequence[TableColumn], task: Task, size: Size) -> float:
     """Seconds of the fits of halves by which a training measures the stability of clusters; 0 for other tasks."""
     if not task.labels:
         return 0.0
     learned = size.rows * (1 - spec.validation.held_out)
     half = size._replace(rows=max(1.0, min(learned, HALVED_ROWS) / 2))
     algorithm = nested.entry_of(spec.algorithm).algorithm
-    each = SECONDS_PER_CELL * half.cells + nested.seconds(algorithm, spec.algorithm, task, half)
+    each = _prepared(chosen, half) + nested.seconds(algorithm, spec.algorithm, task, half)
     return 2 * HALVINGS * each
 
 

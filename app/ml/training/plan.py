@@ -160,7 +160,7 @@ def plan(
         memory_limit=memory_bytes,
         projection=projection,
         related=related,
-        halvings=0.0 if related is not None and related.alone else halving_seconds(spec, task, size),
+        halvings=0.0 if related is not None and related.alone else halving_seconds(spec, chosen, task, size),
         reference=reference,
     )
 

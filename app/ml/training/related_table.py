@@ -59,10 +59,13 @@ def places(table: pa.Table, name: str, items: NDArray[np.str_]) -> Labels:
     return np.asarray(found.to_numpy(), np.intp)
 
 
-def distinct_edges(first: Labels, second: Labels, values: Vector, name: str) -> Edges:
+def distinct_edges(
+    first: Labels, second: Labels, values: Vector, name: str, weights: tuple[Vector, str] | None = None
+) -> Edges:
     """Each pair of different rows once; pairs without a value are left out.
 
-    Raises InvalidData for a pair that is there twice with different values. name: of the column of values.
+    Raises InvalidData for a pair that is there twice with different values or weights. name: of the column of values.
+    weights: above 0 where there is a value, and their column.
     """
     kept = np.flatnonzero((first != second) & ~np.isnan(values))
     low, high = np.minimum(first, second)[kept], np.maximum(first, second)[kept]
@@ -71,9 +74,15 @@ def distinct_edges(first: Labels, second: Labels, values: Vector, name: str) -> 
     again = np.zeros(kept.size, np.bool_)
     again[1:] = (np.diff(low) == 0) & (np.diff(high) == 0)
     repeats = np.flatnonzero(again)
-    unlike = differ(values[repeats], values[repeats - 1])
-    refuse(np.sort(kept[repeats[unlike]]), name, "Another row has this pair with another value")
-    return Edges(low[~again], high[~again], values[~again])
+
+    def once(numbers: Vector, name: str, what: str) -> Vector:
+        unlike = differ(numbers[repeats], numbers[repeats - 1])
+        refuse(np.sort(kept[repeats[unlike]]), name, f"Another row has this pair with another {what}")
+        return numbers[~again]
+
+    values = once(values, name, "value")
+    shares = None if weights is None else once(weights[0][kept], weights[1], "weight")
+    return Edges(low[~again], high[~again], values, shares)
 
 
 def differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:

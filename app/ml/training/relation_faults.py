@@ -9,6 +9,7 @@ from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.training.edge_table import edge_faults
 from app.ml.training.pair_table import pair_faults
 from app.ml.training.related_table import RelatedTable, related_faults
+from app.ml.training.relation_request import EdgeRelations
 from app.ml.training.square_table import square_faults
 from app.ml.training.train_spec import TrainSpec
 
@@ -41,12 +42,15 @@ def repeated_rows(at: str, instead: str) -> Fault:
 
 def _not_taken(spec: TrainSpec, form: Form, meaning: Meaning) -> Iterator[Fault]:
     """Relations that the algorithm does not learn from."""
-    name, taken = spec.algorithm.name, nested.entry_of(spec.algorithm).algorithm.relations
+    name, algorithm = spec.algorithm.name, nested.entry_of(spec.algorithm).algorithm
+    taken, given = algorithm.relations, spec.relations
     if form not in taken:
         does = f"takes relations in the form {' or '.join(taken)} only" if taken else "takes no relations between rows"
         yield Fault(f"{AT}/form", f"{name} {does}.", "not_taken")
     elif meaning not in taken[form]:
         yield Fault(f"{AT}/meaning", f"{name} takes the meaning {' or '.join(taken[form])} only.", "not_taken")
+    elif isinstance(given, EdgeRelations) and given.weight is not None and not algorithm.pair_weights:
+        yield Fault(f"{AT}/weight", f"{name} takes no weights of pairs: leave weight out.", "not_taken")
 
 
 def evaluation_faults(task: Task, receipt: Mapping[str, JSON], inputs: Sequence[InputColumn]) -> Iterator[Fault]:

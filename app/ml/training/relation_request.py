@@ -50,12 +50,18 @@ class EdgeRelations(Body):
     first: First
     second: Second
     value: str = Field(description="Numeric column with the value of the pair; null: unknown.")
+    weight: str | None = Field(
+        None,
+        description="Numeric column with the weight of the pair, at least 0, for algorithms that take one (`smacof`); "
+        "a pair of weight 0 is as one that is unknown. Null: every pair has the weight 1.",
+    )
     meaning: MeaningName
 
     @property
     def columns(self) -> dict[str, str]:
         """Columns of the other dataset by the field that names them."""
-        return {"first": self.first, "second": self.second, "value": self.value}
+        named = {"first": self.first, "second": self.second, "value": self.value}
+        return named if self.weight is None else named | {"weight": self.weight}
 
 
 class PairRelations(Body):

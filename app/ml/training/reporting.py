@@ -183,15 +183,20 @@ def readable(result: Any, preparation: Preparation, classes: Sequence[Class]) ->
     return _named(finite(result), preparation, classes)
 
 
+def _class_of(code: int, classes: Sequence[Class]) -> Class | None:
+    """None for a code below 0, which is of no class."""
+    return classes[code] if code >= 0 else None
+
+
 def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> JSON:
     if isinstance(result, list):
         return [_named(part, preparation, classes) for part in result]
     if not isinstance(result, dict):
         return result
     named = {key: _named(part, preparation, classes) for key, part in result.items()}
-    named |= {key: classes[result[key]] for key in ("class", "then") if key in result}
+    named |= {key: _class_of(result[key], classes) for key in ("class", "then") if key in result}
     if "classes" in result:
-        named["classes"] = [classes[code] for code in result["classes"]]
+        named["classes"] = [_class_of(code, classes) for code in result["classes"]]
     if "column" in result:
         name = named["column"] = preparation.layout.names[result["column"]]
         if "categories" in result:

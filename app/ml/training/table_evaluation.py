@@ -152,8 +152,8 @@ def evaluate_table(
     means = PLAIN if model.calibrators else meaning(model.algorithm, model.params, model.task)
     if model.task.of_numbers:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)
-        found, errors = of_numbers(target.y, values, rows, means), {"rmse": np.abs(target.y - values)}
-        return EvaluatedModel(found, target.rows, {}, values, intervals, errors)
+        found, errors = of_numbers(target.y, values, rows, means), np.abs(target.y - values)
+        return EvaluatedModel(found, target.rows, {}, values, intervals, dict.fromkeys(("rmse", "mae"), errors))
     truth, classes, unknown = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if options.threshold is None else decided_by(probabilities, options.threshold)

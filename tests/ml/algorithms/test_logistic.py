@@ -8,6 +8,7 @@ from scipy.special import softmax
 from sklearn import datasets
 from sklearn.linear_model import LogisticRegression as Peer
 
+from app.errors import InvalidData
 from app.ml.algorithms import logistic
 from app.ml.contract.algorithm import Affine, Context, Data, Task
 from app.ml.numerics.linear_models import cross_entropy_minimum
@@ -307,3 +308,10 @@ def test_columns_that_depend_on_each_other_have_no_errors_where_the_penalty_is_r
     fit = fitted(of(x, np.arange(40) % 3 == 0))
     assert fit.converged
     assert fit.state.factor.size == 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e200, 1e300])
+def test_columns_whose_squares_are_no_numbers_are_refused(size):
+    with pytest.raises(InvalidData, match="scale them"):
+        fitted(of(HOURS * size, PASSED))

@@ -109,6 +109,15 @@ def test_violated_pairs_are_listed_by_numbers_and_names():
     assert result.warnings == ["2 of 3 pairs are violated: the summary lists them."]
 
 
+def test_rows_without_numbers_are_numbered_as_they_are_given():
+    x = np.array([[9.0], [0.0], [9.1], [0.1]])
+    relations = Relations(Meaning.CONSTRAINT, edges=edges_of({(0, 2): -1.0, (0, 3): 1.0}))
+    params = PCKMeans(n_clusters=2, must_link_weight=0.01, cannot_link_weight=0.001)
+    state = fit(params, Data.of(Task.CLUSTERING, x, relations=relations), Context.of(0)).state
+    violated = ALGORITHM.summary(params, state)["violated_pairs"]
+    assert [(sorted(pair["rows"]), pair["kind"]) for pair in violated] == [([0, 2], "cannot"), ([0, 3], "must")]
+
+
 def test_the_first_centres_are_means_of_the_largest_groups():
     signed = {(0, 4): 1.0, (4, 8): 1.0, (1, 5): 1.0}
     problem = Problem(X, np.ones(120), Pairs.of(edges_of(signed), 120))

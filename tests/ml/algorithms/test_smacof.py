@@ -162,11 +162,62 @@ def test_points_on_a_line_leave_it_where_the_plane_fits_better():
     assert np.ptp(made.places, axis=0).min() > 0.1
 
 
-def test_the_kernel_is_its_python():
+def of_edges(given, pairs, weights=None):
+    """Items of edges with weights: of every pair that has both."""
+    first, second = np.nonzero(np.triu(np.isfinite(given) & (pairs > 0), 1))
+    edges = Edges(first, second, given[first, second], pairs[first, second])
+    relations = Relations(Meaning.DISSIMILARITY, edges=edges, by_item=True)
+    return rows(np.arange(float(len(given)))[:, None], relations=relations, weights=weights)
+
+
+def majorised(given, weights, start, steps):
+    """Weighted stress majorisation as it is written: X ← V⁺B(X)X with a pseudoinverse."""
+    weights = np.where(np.isnan(given), 0, weights)
+    np.fill_diagonal(weights, 0)
+    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+    for _ in range(steps):
+        far = cdist(start, start)
+        pulls = np.divide(weights * np.nan_to_num(given), far, out=np.zeros_like(far), where=far > 0)
+        start = inverse @ ((np.diag(pulls.sum(axis=1)) - pulls) @ start)
+    return start, np.nansum(weights * np.square(given - cdist(start, start))) / 2
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_pairs_count_by_their_weights(gaps):
+    """A plain majorisation with a pseudoinverse stays where it is, and ends there from a place nearby."""
+    given = with_gaps(cdist(ROWS[:20], ROWS[:20]), gaps, 2)
+    drawn, rows_count = RNG.gamma(0.5, size=given.shape), np.linspace(0.5, 2, 20)
+    pairs = drawn + drawn.T + 0.01
+    made = mapped(of_edges(given, pairs, rows_count), n_init=2, tol=1e-14, max_iter=50_000).state
+    weights, found = np.outer(rows_count, rows_count) * pairs, places(made)
+    kept, left = majorised(given, weights, found, 1)
+    np.testing.assert_allclose(pdist(kept), pdist(found), rtol=1e-6)
+    assert made.stress == pytest.approx(left, rel=1e-9)
+    nearby, theirs = majorised(given, weights, found + RNG.normal(size=found.shape) / 100, 5000)
+    assert made.stress <= theirs * (1 + 1e-9)
+    assert procrustes(nearby, found)[2] < 1e-8
+    alike = mapped(of_edges(given, np.ones_like(pairs), rows_count), n_init=2, tol=1e-14, max_iter=50_000).state
+    assert procrustes(places(alike), found)[2] > 1e-3
+
+
+def test_weights_of_pairs_that_are_all_alike_only_scale_the_stress():
+    given = cdist(ROWS[:15], ROWS[:15])
+    plain, heavy, huge = (
+        mapped(of_edges(given, np.full_like(given, each)), n_init=1, tol=1e-13, max_iter=20_000).state
+        for each in (1.0, 7.0, 1e200)
+    )
+    assert heavy.stress == pytest.approx(7 * plain.stress)
+    assert huge.stress == pytest.approx(1e200 * plain.stress)
+    assert (heavy.normalised_stress, heavy.stress_1) == pytest.approx((plain.normalised_stress, plain.stress_1))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_kernel_is_its_python(weighted):
+    pairs = squareform(pdist(ROWS[:9, :2])) if weighted else np.empty((0, 0))
     given = with_gaps(cdist(ROWS[:9], ROWS[:9]), 0.2, 3)
     found = [np.empty(9), np.empty(9), np.empty((3, 9))], [np.empty(9), np.empty(9), np.empty((3, 9))]
     where = np.ascontiguousarray(ROWS[:9, :3].T)
     for run, arrays in zip((pull, pull.python), found, strict=True):
-        run(given, where, np.arange(1.0, 10), *arrays)
+        run(given, where, np.arange(1.0, 10), pairs, *arrays)
     for one, other in zip(*(arrays[1:] for arrays in found), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)

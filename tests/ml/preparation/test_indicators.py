@@ -76,6 +76,12 @@ def test_a_warning_names_classes():
     assert "classes good." in result
 
 
+def test_a_code_of_no_class_has_no_name():
+    given = {"classes": [1, -1], "rules": [{"class": -1, "then": 0}]}
+    found = reporting.readable(given, None, ("bad", "good"))
+    assert found == {"classes": ["good", None], "rules": [{"class": None, "then": "bad"}]}
+
+
 def test_neighbours_have_a_class_by_name():
     data = Data.of(Task.CLASSIFICATION, [[0.0], [1], [2], [2]], [0, 0, 1, 1])
     params = knn.KNN(n_neighbors=1)

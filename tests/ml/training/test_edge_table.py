@@ -45,7 +45,33 @@ def test_edges_are_pairs_of_places_each_once_in_order():
         ),
         CITIES,
     )
-    assert [part.tolist() for part in found] == [[0, 0], [1, 3], [5.0, 6.0]]
+    assert [part.tolist() for part in found[:3]] == [[0, 0], [1, 3], [5.0, 6.0]]
+    assert found.weights is None
+
+
+WEIGHTED = GIVEN.model_copy(update={"weight": "sure"})
+
+
+def sure(table, *weights):
+    return table.append_column("sure", pa.array(weights, pa.float64()))
+
+
+def test_a_pair_of_weight_0_is_as_one_without_a_value():
+    edges = ("Bonn", "Kiel", 5), ("Aachen", "Kiel", 7), ("Husum", "Bonn", 6)
+    found = read_edges(WEIGHTED, sure(roads(*edges), 2, 0, 0.5), CITIES)
+    assert [part.tolist() for part in found] == [[0, 0], [1, 3], [5.0, 6.0], [2.0, 0.5]]
+    unknown = read_edges(WEIGHTED, sure(roads(edges[0], ("Aachen", "Kiel", None), edges[2]), 2, 3, 0.5), CITIES)
+    assert [part.tolist() for part in unknown] == [part.tolist() for part in found]
+    within = found.within(np.array([3, 0]), 4)
+    assert [part.tolist() for part in within] == [[0], [1], [6.0], [0.5]]
+
+
+def test_a_pair_with_two_weights_is_refused_with_its_row():
+    with pytest.raises(InvalidData) as refused:
+        read_edges(WEIGHTED, sure(roads(("Bonn", "Kiel", 5), ("Kiel", "Bonn", 5)), 1, 2), CITIES)
+    assert [(one.pointer, "another weight" in one.detail) for one in refused.value.faults] == [
+        ("/relations/rows/1/sure", True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +99,7 @@ def test_edges_of_all_pairs_are_linked_as_scipy_does(kind):
 def test_single_linkage_of_some_pairs_is_their_minimum_spanning_tree():
     pairs, rng = complete(30), np.random.default_rng(0)
     kept = np.flatnonzero(rng.random(pairs.values.size) < 0.4)
-    some = Edges(*(part[kept] for part in pairs))
+    some = Edges(*(part[kept] for part in pairs[:3]))
     full = np.full((30, 30), np.inf)
     full[some.first, some.second] = some.values
     expected = np.sort(minimum_spanning_tree(np.where(np.isinf(full), 0, full)).data)

@@ -22,7 +22,7 @@ def pairs(*rows, weights=None):
 
 def test_pairs_have_the_sign_of_their_kind_and_their_weight():
     found = read_pairs(GIVEN, pairs(("b", "a", "must"), ("c", "d", " Cannot "), ("a", "a", "must")), NAMES)
-    assert [part.tolist() for part in found] == [[0, 2], [1, 3], [1.0, -1.0]]
+    assert [part.tolist() for part in found[:3]] == [[0, 2], [1, 3], [1.0, -1.0]]
     weighted = GIVEN.model_copy(update={"weight": "weight"})
     found = read_pairs(weighted, pairs(("b", "a", "must"), ("c", "d", "cannot"), weights=[2.0, 3.0]), NAMES)
     assert found.values.tolist() == [2.0, -3.0]

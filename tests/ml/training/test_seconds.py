@@ -141,7 +141,8 @@ def test_a_dry_run_counts_the_halvings_of_a_clustering_and_a_search_those_of_the
     }
     planned = plan(TrainSpec.model_validate(spec), sheet.columns, sheet.rows)
     half = Size(500, len(planned.features))
-    one = cost.SECONDS_PER_CELL * half.cells + seconds({"name": "kmeans"}, half, Task.CLUSTERING)
+    prepared = cost.SECONDS_PER_CELL * half.cells + cost.SECONDS_PER_COLUMN * len(planned.features)
+    one = prepared + seconds({"name": "kmeans"}, half, Task.CLUSTERING)
     assert planned.halvings == pytest.approx(20 * one)
     assert estimate(planned, sheet.rows).seconds == pytest.approx(planned.seconds + 20 * one, abs=0.01)
     grid = [{"pointer": "/algorithm/n_clusters", "values": [8, 8]}]
@@ -161,3 +162,30 @@ def test_support_vector_machines_of_many_rows_fit_within_the_default_limit():
     entry = find("svm")
     assert entry.algorithm.memory(entry.spec.model_validate(linear), size) < 100 * 2**20
     assert seconds({**linear, "C": None}, size, task) == seconds({"name": "svm"}, size, task)
+
+
+MEASURED = [
+    ("kmeans", 5000, 3, 1.98),
+    ("kmeans", 5000, 20, 4.72),
+    ("mpck_means", 500, 10, 2.75),
+    ("mpck_means", 5000, 20, 5.84),
+    ("gmm", 500, 10, 1.61),
+    ("gmm", 5000, 20, 4.31),
+    ("soft_kmeans", 500, 10, 2.48),
+    ("som", 5000, 20, 1.77),
+    ("agglomerative", 500, 10, 0.53),
+    ("agglomerative", 5000, 3, 1.5),
+    ("kmedoids", 200, 2000, 5.92),
+    ("kernel_kmeans", 60, 4, 0.56),
+    ("spectral_layout", 50_000, 10, 7.01),
+    ("pca", 200, 2000, 1.04),
+]
+"""Rows, columns and CPU seconds of trainings that tests/benchmarks/plan_seconds.py has measured."""
+
+
+@pytest.mark.parametrize(("name", "rows", "numbers", "taken"), MEASURED)
+def test_the_dry_run_of_a_clustering_or_map_is_within_a_factor_of_three(name, rows, numbers, taken):
+    sheet = [TableColumn(f"x{j}", "numeric", 0, rows) for j in range(numbers)]
+    task = Task.CLUSTERING if Task.CLUSTERING in find(name).algorithm.tasks else Task.PROJECTION
+    planned = plan(TrainSpec.model_validate({"algorithm": {"name": name}, "task": task}), sheet, rows)
+    assert taken / 3 < estimate(planned, rows).seconds < 3 * taken

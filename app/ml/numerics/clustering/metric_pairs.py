@@ -59,7 +59,7 @@ class MetricProblem:
     @cached_property
     def linked(self) -> tuple[Labels, Labels, Labels]:
         """Pairs by their rows: starts, the other row, and the place of the pair."""
-        first, second, _ = self.pairs.edges
+        first, second, *_ = self.pairs.edges
         own, other = np.concatenate([first, second]), np.concatenate([second, first])
         order = np.argsort(own, kind="stable")
         counts = np.bincount(own, minlength=self.pairs.rows.size)

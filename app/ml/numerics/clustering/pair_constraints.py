@@ -54,7 +54,7 @@ class Pairs:
     @cached_property
     def linked(self) -> tuple[Labels, Labels, Vector]:
         """The symmetric sparse matrix of penalties (m, m) by rows: starts, columns and values."""
-        first, second, values = self.edges
+        first, second, values, _ = self.edges
         both = np.concatenate([first, second]), np.concatenate([second, first])
         matrix = scipy.sparse.csr_array((np.tile(values, 2), both), shape=(self.rows.size, self.rows.size))
         return matrix.indptr.astype(np.intp), matrix.indices.astype(np.intp), matrix.data

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import JSON, Data, Labels
 from app.ml.contract.relations import Edges
+from app.ml.numerics.clustering.seeding import numbers_of
 
 MOST_VIOLATED = 1000
 """Violated pairs that are kept."""
@@ -32,7 +33,7 @@ class PairReport(NamedTuple):
         must, same = edges.values > 0, labels[edges.first] == labels[edges.second]
         bad = np.where(must, ~same, same)
         rows = np.stack([edges.first, edges.second], axis=1)[bad]
-        numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
+        numbers = numbers_of(data)
         order = np.lexsort(np.sort(numbers[rows], axis=1).T[::-1])[:MOST_VIOLATED]
         shown = rows[order]
         return cls(

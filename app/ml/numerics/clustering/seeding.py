@@ -3,17 +3,28 @@
 Reference: Arthur & Vassilvitskii (2007), SODA: 1027.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.numerics.clustering.compiled.seeding import remaining
 from app.ml.numerics.neighbours.distances import norms
 from app.ml.numerics.row_blocks import blocks
 
 KEPT = 2**20
 """Numbers of rows less their origin that are kept from one draw to the next."""
+
+
+def numbers_of(data: Data) -> Labels:
+    """(n,) numbers of the rows in the dataset, else among the training rows."""
+    return np.arange(len(data.x)) if data.numbers is None else data.numbers
+
+
+def in_canonical_order(data: Data) -> Data:
+    """The rows with their numbers, in an order that depends on their values only."""
+    return replace(data, numbers=numbers_of(data)).take(canonical_order(data.x))
 
 
 def canonical_order(x: Matrix) -> Labels:

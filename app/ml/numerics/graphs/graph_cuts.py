@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Labels, Vector
+from app.ml.numerics.graphs.graph_blocks import EdgeBlocks
 from app.ml.numerics.graphs.similarity_graph import Graph
 from app.ml.numerics.row_blocks import blocks
 
@@ -55,6 +56,17 @@ def cuts(graph: Graph, labels: Labels) -> Cuts:
     return Cuts(graph.in_unit(leaving), masses, graph.in_unit(volumes))
 
 
+def cuts_in_blocks(blocks: EdgeBlocks, masses: Vector, labels: Labels) -> tuple[Cuts, float]:
+    """The same of a graph whose edges come in blocks, with the trace. masses: (n,) of the nodes."""
+    k, (leaving, degrees, within) = int(labels.max()) + 1, np.empty((3, labels.size))
+    for some, weights in blocks:
+        apart = labels[some, None] != labels
+        degrees[some] = weights.sum(axis=1)
+        leaving[some], within[some] = (weights * apart).sum(axis=1), (weights * ~apart).sum(axis=1)
+    sums = [_by_cluster(labels, values, k) for values in (leaving, masses, degrees, within)]
+    return Cuts(*sums[:3]), total(_traces(*sums[1:]))
+
+
 def _by_cluster(labels: Labels, values: Vector, k: int) -> Vector:
     return np.asarray(np.bincount(labels, values, k), np.float64)
 
@@ -78,4 +90,8 @@ def trace(graph: Graph, labels: Labels) -> float:
     indicator = scipy.sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
     own = np.asarray((graph.weights @ indicator)[np.arange(n), labels])
     within, volumes, masses = (_by_cluster(labels, values, k) for values in (own, graph.degrees, graph.masses))
-    return total(graph.in_unit((volumes - within) / np.where(masses > 0, masses, 1.0)))
+    return total(graph.in_unit(_traces(masses, volumes, within)))
+
+
+def _traces(masses: Vector, volumes: Vector, within: Vector) -> Vector:
+    return np.asarray((volumes - within) / np.where(masses > 0, masses, 1.0))

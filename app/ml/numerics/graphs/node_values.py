@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
-from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.clustering.seeding import canonical_order, numbers_of
 from app.ml.numerics.graphs.laplacian import Spectrum
 from app.ml.numerics.graphs.similarity_graph import given
 from app.ml.numerics.linear_algebra.solve import near_one
@@ -15,8 +15,7 @@ from app.ml.numerics.linear_algebra.solve import near_one
 
 def numbered(data: Data) -> Data:
     """The rows with their numbers; where their columns make the graph, in an order that depends on values only."""
-    if data.numbers is None:
-        data = replace(data, numbers=np.arange(len(data.x)))
+    data = replace(data, numbers=numbers_of(data))
     if given(data):
         return data
     return data.take(canonical_order(data.x * near_one(float(np.abs(data.x).max(initial=0.0)))))

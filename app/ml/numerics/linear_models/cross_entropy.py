@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from app.errors import InvalidData
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.sparse_rows import dense, mapped, sparse
 from app.ml.numerics import row_blocks
@@ -53,7 +54,10 @@ class CrossEntropy:
     def of(cls, x: Matrix, targets: Matrix, weights: Vector, penalty: float) -> Self:
         """penalty: λ > 0. targets: (n, 1) with 1 for the second class, or one-hot (n, s)."""
         share = weights / weights.sum()
-        mean, squares = _moments(x, share)
+        with np.errstate(over="ignore"):
+            mean, squares = _moments(x, share)
+        if not np.isfinite(squares).all():
+            raise InvalidData("Columns have values whose squares are too large for a number: scale them.")
         offset, variance = mean, squares - mean**2
         if sparse(x) is not None:
             variance = np.maximum(variance, 0.0)  # rounding of a constant column

@@ -72,7 +72,7 @@ def known_items(params: DissimilarityParams, data: Data) -> tuple[KnownItems, Ma
     elif data.relations is not None and data.relations.edges is not None:
         known = _known(ITEMS, data, data.x[:, :0]) if data.by_item else _known(BESIDE_EDGES, data, data.x)
         given = np.full((n, n), np.nan)
-        first, second, values = data.relations.edges
+        first, second, values, _ = data.relations.edges
         given[first, second] = given[second, first] = values
     else:
         metric = NamedMetric.learned(params.metric, params.p, data.x, data.weights)
@@ -83,6 +83,16 @@ def known_items(params: DissimilarityParams, data: Data) -> tuple[KnownItems, Ma
     scale = unit(np.nan_to_num(given))
     given /= scale
     return known._replace(scale=scale), given
+
+
+def pair_weights(data: Data) -> Matrix | None:
+    """(n, n) weights of pairs, 0 of a pair that is unknown; None: every pair has the weight 1."""
+    edges = None if data.relations is None else data.relations.edges
+    if edges is None or edges.weights is None:
+        return None
+    found = np.zeros((len(data.x), len(data.x)))
+    found[edges.first, edges.second] = found[edges.second, edges.first] = edges.weights
+    return found
 
 
 def _known(form: str, data: Data, rows: Matrix) -> KnownItems:

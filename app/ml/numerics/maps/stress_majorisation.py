@@ -1,10 +1,10 @@
 r"""SMACOF: places in a plane, or in p dimensions, whose distances differ little from given dissimilarities.
 
-The stress  σ(X) = Σ wᵢⱼ(δᵢⱼ − ‖xᵢ − xⱼ‖)²  over the known pairs i < j, here with wᵢⱼ = wᵢwⱼ, is never above a quadratic
-function that touches it at the present places, with its lowest point at  X̄ = V⁺B(X)X  (the Guttman transform). So
-neither a step to X̄ nor one twice as long raises the stress. The long one is nearly twice as fast but leaves errors of
-scale as large as they are, so that every fourth step is a short one. With every pair known V⁺ is a division; with gaps
-V is factorised once.
+The stress  σ(X) = Σ wᵢⱼ(δᵢⱼ − ‖xᵢ − xⱼ‖)²  over the known pairs i < j, here with wᵢⱼ = wᵢwⱼpᵢⱼ of weights of rows and
+of pairs, is never above a quadratic function that touches it at the present places, with its lowest point at  X̄ =
+V⁺B(X)X  (the Guttman transform). So neither a step to X̄ nor one twice as long raises the stress. The long one is
+nearly twice as fast but leaves errors of scale as large as they are, so that every fourth step is a short one. With
+every pair known and of weight 1, V⁺ is a division; else V is factorised once.
 
 References: de Leeuw & Heiser (1980), Multivariate Analysis V: 501; Borg & Groenen (2005), Modern Multidimensional
 Scaling, ch. 8.
@@ -38,11 +38,18 @@ class Majorised(NamedTuple):
 class KnownPairs:
     """Dissimilarities (n, n) between n items, NaN where unknown, and what does not change from step to step."""
 
-    def __init__(self, given: Matrix, weights: Vector) -> None:
-        """weights: (n,), above 0. The known pairs connect all items."""
-        self.given, self.weights, self.n = given, weights / weights.max(), len(weights)
+    def __init__(self, given: Matrix, weights: Vector, pairs: Matrix | None = None) -> None:
+        """weights: (n,), above 0. pairs: (n, n) weights of pairs, above 0 where known; None: 1. The known pairs connect
+        all items.
+        """
+        heaviest, pair = float(weights.max()), 1.0 if pairs is None else float(pairs.max()) or 1.0
+        self.given, self.weights, self.n = given, weights / heaviest, len(weights)
+        self.unit = heaviest * heaviest * pair
+        """By which sums over pairs are to be multiplied."""
+        self._pairs = np.empty((0, 0)) if pairs is None else pairs / pair
         self._far, self._stress = np.empty((2, self.n))
-        self._factor = _factorised(given, self.weights) if np.isnan(given).any() else None
+        alike = pairs is None and not np.isnan(given).any()
+        self._factor = None if alike else _factorised(given, self.weights, self._pairs)
 
     @property
     def squares(self) -> float:
@@ -81,7 +88,7 @@ class KnownPairs:
 
     def _pulled(self, places: Matrix) -> tuple[float, Matrix]:
         pulls = np.empty_like(places)
-        pull(self.given, places, self.weights, self._far, self._stress, pulls)
+        pull(self.given, places, self.weights, self._pairs, self._far, self._stress, pulls)
         return float(self._stress.sum()), pulls
 
     def _transformed(self, pulls: Matrix) -> Matrix:
@@ -94,9 +101,11 @@ class KnownPairs:
         return np.ascontiguousarray(found - (found @ self.weights / total)[:, None])
 
 
-def _factorised(given: Matrix, weights: Vector) -> tuple[Vector, tuple[Matrix, bool]]:
+def _factorised(given: Matrix, weights: Vector, pairs: Matrix) -> tuple[Vector, tuple[Matrix, bool]]:
     """Roots s of the diagonal of V, and a factor of V/(ssᵀ) made definite along s, to which pulls are orthogonal."""
     matrix = np.where(np.isnan(given), 0.0, -np.outer(weights, weights))
+    if pairs.size:
+        matrix *= pairs
     np.fill_diagonal(matrix, 0.0)
     scale = np.sqrt(-matrix.sum(axis=1))
     matrix /= scale
