@@ -147,6 +147,15 @@ class ReviewsChanged(ValiantError):
     remedy = "Send the export again."
 
 
+class PreferenceNotFound(ValiantError):
+    code, status, title = "preference_not_found", 404, "No such preferences"
+
+
+class PreferenceChanged(ValiantError):
+    code, status, title = "preference_changed", 409, "The preferences have another revision"
+    remedy = "Read the preferences, and send the comparisons with their present revision: those refused were not taken."
+
+
 class ReviewsFull(ValiantError):
     code, status, title = "reviews_full", 429, "Too many rows wait for a label"
     remedy = "Label or delete reviews, raise VALIANT_MAX_WAITING_REVIEWS, or predict without review."

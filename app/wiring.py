@@ -17,6 +17,7 @@ from app.services.models import Models
 from app.services.plots import Plots
 from app.services.prediction_admission import Admission
 from app.services.predictions import Predictions
+from app.services.preferences import Preferences
 from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
@@ -50,6 +51,7 @@ class Services:
     cluster_names: ClusterNaming
     predictions: Predictions
     plots: Plots
+    preferences: Preferences
     sessions: Sessions
     admission: Admission
     census: Census
@@ -100,6 +102,7 @@ def build(settings: Settings, *, role: str) -> Services:
         cluster_names=ClusterNaming(work, predictions.pointers),
         predictions=predictions,
         plots=Plots(work, settings),
+        preferences=Preferences(work),
         sessions=Sessions(work),
         admission=Admission(settings),
         census=census,

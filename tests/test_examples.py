@@ -20,7 +20,7 @@ STORED = ROOT / "app" / "api" / "edge" / "examples.json"
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "delete"}
 BODILESS = {
-    "delete_dataset", "delete_model", "delete_model_version", "delete_review", "delete_session",
+    "delete_dataset", "delete_model", "delete_model_version", "delete_preference", "delete_review", "delete_session",
     "download_dataset_file", "download_model_artifact", "read_metrics",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
@@ -159,6 +159,7 @@ def everything(walk):
     predictions(walk)
     theory(walk)
     sessions(walk)
+    preferences(walk)
     protocol(walk)
     for operation, path in (("check_liveness", "/livez"), ("check_readiness", "/readyz"), ("read_metrics", "/metrics")):
         walk(operation, "GET", path)
@@ -277,6 +278,20 @@ def sessions(walk):
     walk("get_session", "GET", path)
     walk("publish_session", "POST", f"{path}/publish", {"model": "clicks", "hypothesis": "average"}, expected=201)
     walk("delete_session", "DELETE", path, expected=204)
+
+
+def preferences(walk):
+    values = [{"customers": 203, "complaints": 6.3}, {"customers": 190, "complaints": 2.1}]
+    spec = {
+        "name": "advertising", "goals": [{"name": "customers"}, {"name": "complaints", "aim": "minimise"}],
+        "candidates": [{"values": one} for one in values],
+    }  # fmt: skip
+    path = walk("create_preference", "POST", "/v1/preferences", spec, expected=201).headers["location"]
+    compared = [{"first": 0, "second": 1, "preferred": "second"}]
+    walk("compare_candidates", "POST", f"{path}/answers", {"revision": 0, "comparisons": compared})
+    walk("list_preferences", "GET", "/v1/preferences")
+    walk("get_preference", "GET", path)
+    walk("delete_preference", "DELETE", path, expected=204)
 
 
 def protocol(walk):

@@ -24,8 +24,9 @@ SPOKEN = {
 OPENINGS = {"Of", "What", "Whether", "How", "Who", "Where", "As", "If"}
 """Words that begin half a sentence: a docstring is a noun phrase or a sentence that stands alone."""
 SHIPPED = "app", "workers", "migrations"
-PROPER = re.compile(r"figure[ _]\d|first_answer|\.tell\(|`tests/\S+`")
-"""A figure of a book; a column that releases before this one write too; the position in a file; the name of a test."""
+PROPER = re.compile(r"""figure[ _]\d|first_answer|[/"]answers\b|\.tell\(|`tests/\S+`""")
+"""A figure of a book; a column that releases before this one write too; a route of the API; the position in
+a file; the name of a test."""
 LISTS = {"tests/ml/test_parameters.py", "tests/test_language.py", "tests/test_words.py"}
 """Files that list the words."""
 

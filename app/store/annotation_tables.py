@@ -1,4 +1,4 @@
-"""Tables of what people add beside models: names of clusters, and labels of rows that a classifier rejected."""
+"""Tables of what people add beside models: names of clusters, labels of rejected rows, and preferences."""
 
 from datetime import datetime
 from typing import Any
@@ -59,3 +59,31 @@ class ReviewRow(Base):
     labelled_at: Mapped[datetime | None]
     dataset_id: Mapped[UUID | None]
     """The dataset that it was exported to."""
+
+
+class PreferenceRow(Base):
+    """Preferences of a person: candidates, and pairs of them that were compared."""
+
+    __tablename__ = "preferences"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    goals: Mapped[list[Any]]
+    """Each an `app.ml.decisions.preference_study.PreferenceGoal`."""
+    l2: Mapped[float]
+    optimise: Mapped[dict[str, Any] | None]
+    """The request of the job that the candidates come from."""
+    candidates: Mapped[list[Any]]
+    """Each with the revision that added it, and a `Candidate`."""
+    comparisons: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
+    """Each with the revision that added it, and a `PairComparison`."""
+    revision: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    request_hash: Mapped[str]
+    idempotency_key: Mapped[str | None] = mapped_column(unique=True)
+    """That of the request that opened them."""
+    keys: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"), deferred=True)
+    """Idempotency keys of the last requests, each with the revision it made and the hash of its body."""
+    last_hash: Mapped[str | None] = mapped_column(deferred=True)
+    """That of the body of the last request."""

@@ -27,6 +27,7 @@ from app.store.job_counts import Census
 from app.store.jobs import JobRepository
 from app.store.leases import LeaseRepository
 from app.store.models import ModelRepository
+from app.store.preferences import PreferenceRepository
 from app.store.reviews import ReviewRepository
 from app.store.sessions import SessionRepository
 from app.store.training_rows import TrainingRowRepository
@@ -47,6 +48,7 @@ class Work:
         self.models = ModelRepository(self.session)
         self.aliases = AliasRepository(self.session, self.models)
         self.cluster_names = ClusterNameRepository(self.session, self.models)
+        self.preferences = PreferenceRepository(self.session)
         self.reviews = ReviewRepository(self.session)
         self.sessions = SessionRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)

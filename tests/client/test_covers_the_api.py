@@ -10,6 +10,7 @@ import pytest
 from valiant.dataset import Dataset
 from valiant.model_version import Alias, Model, Prediction, Report, Version
 from valiant.online_session import OnlineSession
+from valiant.preference import Preference
 from valiant.review import Review
 from valiant.service import TRAIN_FIELDS, Service
 from valiant.steps import Call
@@ -53,6 +54,7 @@ VERSION = Version(DRIVER, {"model": "m", "version": 1})
 MODEL = Model(DRIVER, {"name": "m", "latest_version": 1})
 ALIAS = MODEL.alias("champion")
 SESSION = OnlineSession(DRIVER, {"id": "1"})
+PREFERENCE = Preference(DRIVER, {"id": "1"})
 REVIEW = Review(DRIVER, {"id": "1"})
 ROWS = [{"x": 1}]
 CALLS = [
@@ -71,6 +73,9 @@ CALLS = [
     lambda: SERVICE.open_session(learner={}, inputs=[], target="y"),
     lambda: SERVICE.session("1"),
     SERVICE.sessions,
+    lambda: SERVICE.open_preference(job="front"),
+    lambda: SERVICE.preference("1"),
+    SERVICE.preferences,
     lambda: SERVICE.reviews("m", state="waiting"),
     lambda: SERVICE.export_reviews("m"),
     lambda: DATASET.preview(columns=["a"]),
@@ -97,6 +102,10 @@ CALLS = [
     lambda: SESSION.play(ROWS),
     lambda: SESSION.publish("m"),
     SESSION.delete,
+    PREFERENCE.refresh,
+    lambda: PREFERENCE.compare(0, 1, "first"),
+    lambda: PREFERENCE.add_candidates([{"values": {"gain": 1.0}}]),
+    PREFERENCE.delete,
     lambda: REVIEW.give("yes"),
     REVIEW.delete,
 ]
@@ -213,7 +222,12 @@ def test_fields_of_a_training_and_parameters_of_an_algorithm_are_kept_apart():
     ("kind", "schema"),
     [
         *((Dataset, "Dataset"), (Job, "Job"), (Model, "Model"), (Version, "ModelVersion"), (Review, "Review")),
-        *((OnlineSession, "SessionDetail"), (Prediction, "Prediction"), (Report, "Report")),
+        *(
+            (OnlineSession, "SessionDetail"),
+            (Preference, "PreferenceDetail"),
+            (Prediction, "Prediction"),
+            (Report, "Report"),
+        ),
     ],
 )
 def test_declared_fields_are_those_of_the_schema(kind, schema):

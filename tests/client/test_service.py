@@ -145,6 +145,18 @@ def test_an_online_session_learns_once(service):
     session.delete()
 
 
+def test_a_preference_learns_the_weights_of_goals(service):
+    candidates = [{"values": {"gain": gain, "cost": cost}} for gain, cost in [(9, 5), (7, 2), (3, 1)]]
+    choice = service.open_preference(
+        goals=[{"name": "gain"}, {"name": "cost", "aim": "minimise"}], candidates=candidates
+    )
+    choice.compare(1, 0, "first")
+    assert (choice.revision, choice.given) == (1, [{"first": 1, "second": 0, "preferred": "first"}])
+    assert choice.add_candidates([{"values": {"gain": 8, "cost": 1}}]).candidates == 4
+    assert [each.id for each in service.preferences(1)] == [service.preference(choice.id).id]
+    choice.delete()
+
+
 def test_reviews_are_labelled_and_exported(service, model):
     model.predict([FLOWER], min_probability=1.0, review=True)
     (review,) = service.reviews("flowers", state="waiting")

@@ -26,6 +26,7 @@ TAGS = [
     {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},
     {"name": "sessions", "description": "Learners that predict each row before they learn its label."},
+    {"name": "preferences", "description": "Weights of goals, learned from which of two candidates a person prefers."},
     {"name": "evaluation", "description": "How good predictions are."},
     {"name": "theory", "description": "Calculators of learning theory: what rows can promise, without a model."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},

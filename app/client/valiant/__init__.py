@@ -27,6 +27,7 @@ from .failures import (
 )
 from .model_version import Alias, Metric, Model, Prediction, Report, Version
 from .online_session import OnlineSession
+from .preference import Preference
 from .release import RELEASE, check_installation
 from .review import Review
 from .service import AsyncClient, Client
@@ -49,6 +50,7 @@ __all__ = [
     "NotFound",
     "OnlineSession",
     "Prediction",
+    "Preference",
     "Problem",
     "Report",
     "Review",

@@ -1,4 +1,4 @@
-"""The service: datasets, jobs, models, sessions and reviews, each by one method."""
+"""The service: datasets, jobs, models, sessions, preferences and reviews, each by one method."""
 
 import json
 import re
@@ -11,6 +11,7 @@ from .dataset import Dataset
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
+from .preference import Preference
 from .record import Record, items
 from .review import Review
 from .steps import Steps
@@ -175,6 +176,21 @@ class Service(Record[M]):
     def sessions(self, limit: int | None = None) -> Steps[list[OnlineSession[M]]]:
         """Online sessions, newest first."""
         return [OnlineSession(self.driver, each) for each in (yield from items(self.driver, "sessions", limit=limit))]
+
+    @operation
+    def open_preference(self, /, **spec: Any) -> Steps[Preference[M]]:
+        """Begin to learn the weights of goals: `goals` and `candidates`, or the `job` of a front."""
+        return Preference(self.driver, (yield from self._json("POST", "preferences", body=spec)))
+
+    @operation
+    def preference(self, preference_id: str) -> Steps[Preference[M]]:
+        """Preferences by their id."""
+        return Preference(self.driver, (yield from self._json("GET", "preferences", preference_id)))
+
+    @operation
+    def preferences(self, limit: int | None = None) -> Steps[list[Preference[M]]]:
+        """Preferences, newest first; those of a list have no weights until they are read again."""
+        return [Preference(self.driver, each) for each in (yield from items(self.driver, "preferences", limit=limit))]
 
     @operation
     def reviews(
