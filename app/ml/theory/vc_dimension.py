@@ -124,7 +124,7 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
         "Cover (1965), IEEE Trans. Electron. Comput. 14:326 (halfspaces); Shalev-Shwartz and Ben-David (2014), "
         "Understanding Machine Learning, section 6.3.5 (sines).",
         assumptions=["Points are real numbers without error; a halfspace separates them strictly."],
-        notes=[SIZE, *([NOTES[name]] if (name := request.function_class) in NOTES else [])],
+        notes=[note for note in (SIZE, NOTES.get(request.function_class)) if note],
         curves=[
             curve(
                 "Labellings by number of rows",
