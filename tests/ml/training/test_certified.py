@@ -9,7 +9,7 @@ from app.ml.job import Inputs, Source
 from app.ml.jobs import search, select
 from app.ml.models.header import read_header
 from app.ml.models.model import decode
-from app.ml.training import cost
+from app.ml.training import cost, out_of_core
 from app.ml.training.plan import plan
 from app.ml.training.projection import Projection
 from app.ml.training.start import Start
@@ -146,6 +146,7 @@ def test_related_rows_are_not_independent():
 def test_rows_that_are_read_in_batches_have_no_measured_training_error(monkeypatch):
     monkeypatch.setattr(cost, "BATCH_CELLS", 600)
     monkeypatch.setattr(cost, "FEWEST", 100)
+    monkeypatch.setattr(out_of_core, "BLOCK", 64)
     table = pa.table({"x": RNG.normal(size=3000), "y": RNG.normal(size=3000), "class": ["up", "down", "up"] * 1000})
     made = planned(LOGISTIC | {"algorithm": {"name": "linear_sgd", "epochs": 2}}, table, memory_bytes=1.0)
     assert made.batch_rows is not None
