@@ -89,6 +89,8 @@ class Evidence(NamedTuple):
     """Reason why rows are not independent draws of equal weight; None: nothing is known against it."""
     prepared: str | None = None
     """Reason why the class of functions was not fixed before the training rows; None: it was."""
+    undetermined: str | None = None
+    """Reason why a fit of the support vectors alone may give another model; None: it gives the same."""
 
 
 class _Bound(NamedTuple):
@@ -145,7 +147,9 @@ def _bounds(evidence: Evidence) -> Iterator[_Bound | Withheld]:
     elif reason is not None:
         yield from (Withheld(name=one.name, reason=reason) for one in by_training)
     else:
-        yield from by_training
+        for one in by_training:
+            lost = evidence.undetermined if one.also == SUPPORTED else None
+            yield one if lost is None else Withheld(name=one.name, reason=lost)
 
 
 def _by_test(evidence: Evidence) -> _Bound | Withheld:

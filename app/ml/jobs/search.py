@@ -223,8 +223,9 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     received = stages.within(CHOSEN, 1.0, "training the chosen one")
     if ranking.best:
         planned = fixed.plan(found[ranking.best].spec, sheet)
+    selected = f"The best of {len(found)} candidates was chosen by these rows." if len(found) > 1 else None
     trained = train(
-        planned._replace(warnings=(*planned.warnings, *fixed.warnings(sheet))),
+        planned._replace(warnings=(*planned.warnings, *fixed.warnings(sheet)), selected=selected),
         table,
         data_digest=sheet.digest,
         reading=sheet.reading,

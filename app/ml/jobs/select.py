@@ -254,8 +254,9 @@ def run(request: SelectRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     )
     if request.model is None:
         return Outcome(result=result)
+    planned = plan(without_others(planned.spec, names), source.sheet.columns, source.sheet.rows, inputs.memory_bytes)
     trained = train(
-        plan(without_others(planned.spec, names), source.sheet.columns, source.sheet.rows, inputs.memory_bytes),
+        planned._replace(selected="The columns were selected by these rows."),
         table,
         data_digest=source.sheet.digest,
         reading=source.sheet.reading,

@@ -14,13 +14,27 @@ from pydantic import Field
 from app.errors import InvalidRequest
 from app.faults import Fault
 from app.ml.calculator import TheoryResult, counts, curve, value
-from app.ml.numerics.learning_theory.shattering import CLASSES, labellings, refused, shattered_instances
-from app.ml.numerics.support_vectors.vc_bounds import log_growth
+from app.ml.numerics.learning_theory.shattering import (
+    CLASSES,
+    MOST_IN_THE_PLANE,
+    labellings,
+    refused,
+    shattered_instances,
+)
+from app.ml.numerics.support_vectors.vc_bounds import log_growth, sauer
 from app.ml.query import Query
 from app.wire import Body, Wire
 
 MOST_POINTS = 8
 """Points of which every labelling is tried."""
+SIZE = "A sample size needs many more rows than the dimension: see the calculator `pac`."
+NOTES = {
+    "rectangles": "In two columns the labellings were counted for every order of up to "
+    f"{MOST_IN_THE_PLANE} rows: they are those of two chains of rows, each of them cut by an interval. More rows and "
+    "columns have the bound alone.",
+    "sines": "A single parameter and no limit: the i-th point is 1/2^i, and pi (1 + the sum of 2^i over the points "
+    "that are to be negative) is the factor whose sines have these signs.",
+}
 MOST_SETS = 50_000
 """Sets of instances that a search may look at."""
 Number = Annotated[float, Field(ge=-1e150, le=1e150)]
@@ -29,10 +43,13 @@ Number = Annotated[float, Field(ge=-1e150, le=1e150)]
 class VcDimensionRequest(Body):
     """A class of functions by its name, or a finite one as a table."""
 
-    function_class: Literal["thresholds", "intervals", "rectangles", "halfspaces", "convex_polygons", "table"] = Field(
+    function_class: Literal[
+        "thresholds", "intervals", "rectangles", "halfspaces", "convex_polygons", "sines", "table"
+    ] = Field(
         "halfspaces",
         description="Class of functions, positive from a number on, in unions of intervals, in rectangles parallel to "
-        "the axes, on one side of a hyperplane, in convex polygons of the plane; or the `table`.",
+        "the axes, on one side of a hyperplane, in convex polygons of the plane, where the sine of a multiple of a "
+        "number is positive; or the `table`.",
     )
     dimensions: int = Field(2, ge=1, le=10**6, description="Number of columns, of rectangles and halfspaces.")
     intervals: int = Field(1, ge=1, le=1000, description="Largest number of intervals of a union.")
@@ -88,6 +105,7 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
             "vc_dimension", dimension, "Largest number of points that the class labels in every way; null: no limit."
         ),
         value("labellings", found.growth(n, d, k), f"Largest number of labellings of {n} rows; null: no formula."),
+        value("labellings_bound", _sauer(dimension, n), "Sum of C(n, i) for i from 0 to h, which bounds them."),
         value("log_labellings_bound", log_growth(dimension, n), f"Natural logarithm of its bound (e {n} / h)^h."),
     ]
     if request.points:
@@ -100,11 +118,13 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
         calculator="vc_dimension",
         values=values,
         formula="VC dimension: thresholds 1; k intervals 2k; rectangles in d columns 2d; halfspaces d + 1; convex "
-        "polygons without limit. Labellings of n rows: at most the sum of C(n, i) for i from 0 to the dimension h",
+        "polygons and sines without limit. Labellings of n rows: at most the sum of C(n, i) for i from 0 to the "
+        "dimension h",
         source="Vapnik and Chervonenkis (1971), Theory Probab. Appl. 16:264; Sauer (1972), J. Comb. Theory A 13:145; "
-        "Cover (1965), IEEE Trans. Electron. Comput. 14:326 (halfspaces).",
+        "Cover (1965), IEEE Trans. Electron. Comput. 14:326 (halfspaces); Shalev-Shwartz and Ben-David (2014), "
+        "Understanding Machine Learning, section 6.3.5 (sines).",
         assumptions=["Points are real numbers without error; a halfspace separates them strictly."],
-        notes=["A sample size needs many more rows than the dimension: see the calculator `pac`."],
+        notes=[note for note in (SIZE, NOTES.get(request.function_class)) if note],
         curves=[
             curve(
                 "Labellings by number of rows",
@@ -144,6 +164,10 @@ def _of_table(request: VcDimensionRequest) -> VcDimensionResult:
     )
 
 
+def _sauer(dimension: float, n: int) -> float:
+    return float(sauer(int(min(dimension, n)), n))
+
+
 def _log(number: float) -> float:
     return math.log(number) if number > 0 else math.nan
 
@@ -160,6 +184,8 @@ def _faults(request: VcDimensionRequest) -> Iterator[Fault]:
         return
     if request.table:
         yield Fault("/table", "This class has a formula: leave this out, or take the function_class table.")
+    if request.points and CLASSES[request.function_class].labels is None:
+        yield Fault("/points", "Labellings of points by this class are not counted: leave this out.")
     columns = CLASSES[request.function_class].columns or request.dimensions
     for place, point in enumerate(request.points):
         if len(point) != columns:

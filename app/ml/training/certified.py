@@ -23,6 +23,7 @@ def certified(drawn: DrawnRows, fitted: Fitted, evaluated: EvaluatedFit, planned
         gibbs=fitted.fit.gibbs if complete else None,
         dependent=_dependent(drawn, evaluated, planned),
         prepared=_prepared(planned),
+        undetermined=_undetermined(fitted, planned),
     )
     return guarantees(evidence)
 
@@ -57,10 +58,20 @@ def _dependent(drawn: DrawnRows, evaluated: EvaluatedFit, planned: Plan) -> str 
 
 
 def _prepared(planned: Plan) -> str | None:
+    if planned.selected is not None:
+        return planned.selected
     if planned.projection is not None:
         return "The inputs are coordinates of another model, which may have been fitted on these rows."
     if planned.start is not None:
         return "The fit starts from another model, which may have been fitted on these rows."
     if planned.spec.preprocessing.categories == "target":
         return "Categories may be replaced by means of the target, which the training rows have set."
+    return None
+
+
+def _undetermined(fitted: Fitted, planned: Plan) -> str | None:
+    if not fitted.fit.converged:
+        return "The fit has not converged: one of the support vectors alone may give another model."
+    if planned.spec.class_weight == "balanced":
+        return "The weights of classes follow from all rows: a fit of the support vectors alone has others."
     return None

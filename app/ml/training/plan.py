@@ -68,6 +68,8 @@ class Plan(NamedTuple):
     """The version that fits start from."""
     halvings: float = 0.0
     """Rough seconds of the fits that measure the stability of clusters, for the report."""
+    selected: str | None = None
+    """Sentence on a choice that the training rows have made before this training; None: there was none."""
     reference: str | None = None
     """Column of classes that the clusters are compared with, which no fit sees."""
 

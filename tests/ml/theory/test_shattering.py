@@ -1,6 +1,7 @@
 """VC and Littlestone dimensions: their certificates, brute force, the numbers in print, and refusals."""
 
-from itertools import product
+from itertools import permutations, product
+from math import comb
 
 import numpy as np
 import pytest
@@ -8,7 +9,13 @@ from pydantic import TypeAdapter
 from sklearn.svm import SVC
 
 from app.errors import InvalidRequest
-from app.ml.numerics.learning_theory.shattering import CLASSES, by_halfspace, labellings, refused
+from app.ml.numerics.learning_theory.shattering import (
+    CLASSES,
+    by_halfspace,
+    labellings,
+    refused,
+    sine_frequency,
+)
 from app.ml.theory import littlestone_dimension, vc_dimension
 
 
@@ -72,6 +79,52 @@ def test_labellings_in_print_are_those_of_brute_force(name, n, number):
     assert np.log(number) <= found["log_labellings_bound"]
 
 
+def rectangles_of(order):
+    """Labellings of points (place, order) by rectangles: boxes around points with a leftmost and a rightmost one."""
+    count = 1
+    for left, first in enumerate(order):
+        for right in range(left, len(order)):
+            low, high = sorted((first, order[right]))
+            inner = order[left + 1 : right]
+            count += (1 + sum(y < low for y in inner)) * (1 + sum(y > high for y in inner))
+    return count
+
+
+def test_boxes_are_counted_like_labellings():
+    order = (3, 0, 4, 1, 2)
+    points = np.column_stack([range(5), order]).astype(float)
+    assert rectangles_of(order) == sum(1 for _ in labellings(CLASSES["rectangles"], points, 1))
+
+
+@pytest.mark.parametrize("n", [*range(1, 8), pytest.param(8, marks=pytest.mark.slow)])
+def test_labellings_by_rectangles_are_the_most_of_every_order(n):
+    """R3: points with equal coordinates have no more than after a small move."""
+    found = of(vc_dimension, function_class="rectangles", rows=n)[1]
+    assert found["labellings"] == max(map(rectangles_of, permutations(range(n))))
+    assert found["labellings"] <= found["labellings_bound"]
+    assert found["labellings_bound"] == sum(comb(n, i) for i in range(5))
+
+
+def test_labellings_by_rectangles_are_unknown_of_many_rows():
+    assert of(vc_dimension, function_class="rectangles", rows=11)[1]["labellings"] == 352
+    assert of(vc_dimension, function_class="rectangles", rows=12)[1]["labellings"] is None
+    assert of(vc_dimension, function_class="rectangles", dimensions=3, rows=6)[1]["labellings"] == 64
+    assert of(vc_dimension, function_class="rectangles", dimensions=3, rows=7)[1]["labellings"] is None
+    assert of(vc_dimension, function_class="rectangles", dimensions=1, rows=7)[1]["labellings"] == 29
+
+
+def test_sines_shatter_halves():
+    """One parameter, and no limit: each labelling has its frequency."""
+    result, found = of(vc_dimension, function_class="sines", rows=30)
+    assert (found["vc_dimension"], found["labellings"], result.refusal) == (None, 2.0**30, None)
+    points = np.array(result.shattered)[:, 0]
+    assert len(points) == 8
+    for labels in product((False, True), repeat=8):
+        signs = np.sin(sine_frequency(np.array(labels)) * points)
+        assert np.array_equal(signs > 0, labels)
+        assert np.abs(signs).min() > 1e-3
+
+
 def test_halfspaces_are_those_of_a_vector_machine():
     rng = np.random.default_rng(2)
     points = rng.normal(size=(6, 2)) * [1e6, 1e-6]
@@ -125,6 +178,7 @@ def test_every_path_of_the_tree_is_that_of_a_hypothesis():
     ("module", "request_", "pointers"),
     [
         (vc_dimension, {"points": [[1.0], [1.0, 2.0]]}, ["/points/0"]),
+        (vc_dimension, {"function_class": "sines", "points": [[1.0]]}, ["/points"]),
         (vc_dimension, TABLE, ["/table"]),
         (vc_dimension, TABLE | {"table": [[True], [True, False]], "points": [[1.0]]}, ["/table", "/points"]),
         (vc_dimension, {"table": [[True]]}, ["/table"]),

@@ -3,7 +3,8 @@
 A class shatters points if every labelling of them is that of one of its functions; its VC dimension is the largest
 number of points that it shatters. Labellings are tried one by one, so that a class is tried on a few points only.
 
-Reference: Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, section 6.2 and chapter 9.
+Reference: Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, section 6.2, exercise 6.8 (sines) and
+chapter 9.
 """
 
 import math
@@ -19,6 +20,8 @@ from app.ml.contract.algorithm import Matrix
 
 Labelling = NDArray[np.bool_]
 """(n,) label of each point."""
+MOST_IN_THE_PLANE = 11
+"""Points of the plane of which every order was tried, to count their labellings by rectangles."""
 
 
 class FunctionClass(NamedTuple):
@@ -32,24 +35,69 @@ class FunctionClass(NamedTuple):
     """Maps (n, d, k) to n points (n, d) that are shattered, n at most the dimension."""
     one_more: Callable[[Matrix], Matrix]
     """Points of a shattered set to points with one more, which cannot be shattered."""
-    labels: Callable[[Matrix, Labelling, int], bool]
-    """True if a function of the class gives these points (n, d) this labelling; k."""
+    labels: Callable[[Matrix, Labelling, int], bool] | None
+    """True if a function of the class gives these points (n, d) this labelling; k. None: not decided."""
     columns: int | None = None
     """Numbers of a point, where they are fixed."""
 
 
 def labellings(of: FunctionClass, points: Matrix, intervals: int) -> Iterator[Labelling]:
     """The labellings of points (n, d) that functions of the class give, of all 2^n."""
-    for labels in product((False, True), repeat=len(points)):
-        labelling = np.array(labels)
-        if of.labels(points, labelling, intervals):
-            yield labelling
+    return (labelling for labelling, given in _tried(of, points, intervals) if given)
 
 
 def refused(of: FunctionClass, points: Matrix, intervals: int) -> Labelling | None:
     """The first labelling of points (n, d) that no function of the class gives; None: they are shattered."""
-    every = (np.array(labels) for labels in product((False, True), repeat=len(points)))
-    return next((labelling for labelling in every if not of.labels(points, labelling, intervals)), None)
+    return next((labelling for labelling, given in _tried(of, points, intervals) if not given), None)
+
+
+def _tried(of: FunctionClass, points: Matrix, intervals: int) -> Iterator[tuple[Labelling, bool]]:
+    if of.labels is None:
+        raise ValueError("no labelling of given points is decided for this class")
+    for labels in product((False, True), repeat=len(points)):
+        labelling = np.array(labels)
+        yield labelling, of.labels(points, labelling, intervals)
+
+
+def by_intervals(n: int, intervals: int) -> int:
+    """Labellings of n points of the line by so many intervals: the choices of their ends.
+
+    >>> by_intervals(7, 1)
+    29
+    """
+    return sum(math.comb(n + 1, 2 * j) for j in range(intervals + 1))
+
+
+def by_rectangles(n: int, d: int) -> float:
+    """Largest number of labellings of n points by rectangles; NaN where it is not known.
+
+    In the plane that of two rising chains of n/2 points, of which one is above and left of the other: each labelling is
+    an interval of either. No order of up to 11 points has more, by exhaustion.
+
+    >>> [by_rectangles(n, 2) for n in (4, 5, 6, 12)]
+    [16.0, 28.0, 49.0, nan]
+    """
+    if n <= 2 * d:
+        return 2.0**n
+    if d == 1:
+        return float(by_intervals(n, 1))
+    if d == 2 and n <= MOST_IN_THE_PLANE:
+        return float(by_intervals(n // 2, 1) * by_intervals(n - n // 2, 1))
+    return math.nan
+
+
+def sine_frequency(labelling: Labelling) -> float:
+    """Frequency θ by which sin(θx) is positive for the points of this label of ½, ¼, …, (n,), and negative for others.
+
+    The i-th digit of θ/π in base two is 0 if the i-th label is positive; shifted by i places, the digits before it are
+    even, those behind it and a last 1 are a number between 0 and 1.
+
+    >>> theta = sine_frequency(np.array([True, False, True]))
+    >>> np.sin(theta * 0.5 ** np.arange(1, 4)) > 0
+    array([ True, False,  True])
+    """
+    digits = np.where(labelling, 0.0, 2.0 ** np.arange(1, labelling.size + 1))
+    return float(math.pi * (1 + digits.sum()))
 
 
 def in_intervals(points: Matrix, labelling: Labelling, intervals: int) -> bool:
@@ -119,6 +167,10 @@ def _on_axes(n: int, d: int, _k: int) -> Matrix:
     return np.append(np.eye(d), -np.eye(d), axis=0)[:n]
 
 
+def _halves(n: int, _d: int, _k: int) -> Matrix:
+    return 0.5 ** np.arange(1.0, n + 1)[:, None]
+
+
 def _on_a_circle(n: int, _d: int, _k: int) -> Matrix:
     angles = 2 * math.pi * np.arange(n) / n
     return np.column_stack([np.cos(angles), np.sin(angles)])
@@ -134,14 +186,14 @@ CLASSES = {
     ),
     "intervals": FunctionClass(
         lambda _d, k: 2 * k,
-        lambda n, _d, k: float(sum(math.comb(n + 1, 2 * j) for j in range(k + 1))),
+        lambda n, _d, k: float(by_intervals(n, k)),
         _on_a_line,
         _next_on_the_line,
         in_intervals,
         columns=1,
     ),
     "rectangles": FunctionClass(
-        lambda d, _k: 2 * d, lambda _n, _d, _k: math.nan, _on_axes, _with_the_middle, in_rectangle
+        lambda d, _k: 2 * d, lambda n, d, _k: by_rectangles(n, d), _on_axes, _with_the_middle, in_rectangle
     ),
     "halfspaces": FunctionClass(
         lambda d, _k: d + 1,
@@ -152,6 +204,9 @@ CLASSES = {
     ),
     "convex_polygons": FunctionClass(
         lambda _d, _k: math.inf, lambda n, _d, _k: 2.0**n, _on_a_circle, _no_more, in_polygon, columns=2
+    ),
+    "sines": FunctionClass(
+        lambda _d, _k: math.inf, lambda n, _d, _k: 2.0**n, _halves, _no_more, labels=None, columns=1
     ),
 }
 
