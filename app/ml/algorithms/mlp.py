@@ -53,6 +53,7 @@ from app.ml.contract.algorithm import (
 from app.ml.contract.staged_fit import fit_in_stages
 from app.ml.numerics.linear_models.softmax import of_two, one_of_two, probabilities
 from app.ml.numerics.networks.back_propagation import NetworkRows, OutputLoss
+from app.ml.numerics.networks.compiled.one_row import row_shares
 from app.ml.numerics.networks.epochs import Watched, in_32_bits, passed, usual_batch
 from app.ml.numerics.networks.network_layers import Network, outputs, started
 from app.ml.numerics.networks.network_params import NetworkParams, Width
@@ -200,7 +201,10 @@ def predict(params: MLP, state: State, x: Matrix) -> NDArray[np.float64]:
         return one_of_two(scores.item()) if len(x) == 1 else of_two(scores)
     if classes < state.seen.size:
         scores[:, ~state.seen] = -np.inf
-    return probabilities(scores)
+    if len(x) != 1:
+        return probabilities(scores)
+    row_shares.lean(scores[0])
+    return scores
 
 
 def summary(params: MLP, state: State) -> JSON:

@@ -37,7 +37,7 @@ class KernelRows:
         """A given matrix (n, n)."""
         return cls(Given(square), places(len(square)))
 
-    @property
+    @cached_property
     def diagonal(self) -> Vector:
         """(n,) values of the rows with themselves."""
         return self.kernel.diagonal(self.rows)

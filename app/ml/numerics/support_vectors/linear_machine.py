@@ -13,6 +13,7 @@ they are.
 References: Rockafellar (1976), Math. Oper. Res. 1:97; Li, Sun & Toh (2018), SIAM J. Optim. 28:433.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +27,18 @@ from app.ml.numerics.support_vectors.smo import Problem, Settings, Solution, edg
 
 GROWTH = 5.0
 """Factor of σ from one round to the next."""
+KNOWN = 25.0
+"""Factor of the first σ where a plane is known."""
 STEPS = 60
 """Newton steps of a round at most."""
-SUBSET, SMALL = 16, 3000
-"""The start is the minimum for one row of so many, where as many rows remain."""
-NEAR = 0.15
-"""Share of the rows, nearest to where their loss bends, whose coefficients are looked for at first."""
+SUBSET, LEAST_SUBSET = 16, 2
+"""The start is the minimum for one row of so many, at most and at least."""
+SMALL, FEW = 3000, 100
+"""Rows, and rows for each column, that remain at least: the plane of fewer is far from that of all."""
+NEAR, APART = 0.15, 2.0
+"""Share of the rows, nearest to where their loss bends, whose coefficients are looked for at first: at least, and for
+the error √(d/m) of the plane of m rows.
+"""
 NEAREST = 0.03
 """Share of the rows whose coefficients are looked for when the plane is nearly known."""
 ROUGH = 0.03
@@ -40,9 +47,13 @@ SLOPE = 0.1
 """Share of `tol` by which residuals may differ for slopes at the end of a round."""
 BALANCE, ROUNDING = 1e-9, 1e-15
 """Σ β at the end of a round, and slopes that are rounding, as shares of the sum of all bounds."""
+LEVEL = 1e3
+"""Factor of the allowed Σ β beyond which there is no minimum; below, steps have ended by rounding."""
 LARGEST = 1e12
 """Factor of σ at most."""
 LEAST_STEP = 1e-10
+NOISE = 1e-13
+"""Share of a value below which differences are rounding: a step that changes it by less is taken."""
 MANY_ROWS, MANY_COLUMNS = 1000, 1000
 """The method takes at least so many rows, five for each column, and at most so many columns."""
 
@@ -67,6 +78,8 @@ class Part(NamedTuple):
     """(d + 1,) Σ βx of the other rows, and Σ β."""
     allowed: Vector
     """(d + 1,) slopes at the end of a round."""
+    kept: bool
+    """True if there are other rows."""
 
     @classmethod
     def of(cls, x: Matrix, problem: Problem, coef: Vector, active: Labels, tol: float) -> "Part":
@@ -83,6 +96,7 @@ class Part(NamedTuple):
             of_rows(problem, active) if some else problem,
             np.append(x.T @ others, others.sum()),
             np.append(slopes, BALANCE * total),
+            some,
         )
 
     def residual(self, coef: Vector) -> Vector:
@@ -114,28 +128,42 @@ def in_weights(rows: float, columns: float) -> bool:
     return rows >= max(MANY_ROWS, 5 * columns) and columns <= MANY_COLUMNS
 
 
+def weights_seconds(rows: float, columns: float) -> float:
+    """Seconds of that: Newton steps, of all rows or of some that give the first plane, and passes over all."""
+    stepped = min(rows, max(SMALL, FEW * columns))
+    return 5e-3 + 1e-9 * stepped * columns**2 + rows * (3e-7 + 2.2e-8 * columns)
+
+
 def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
     """The minimum for rows x (n, d), from β = 0, whose sum is 0; the bounds are finite."""
     n, d = x.shape
     weights, b, active, coef = np.zeros(d), 0.0, np.arange(n), np.zeros(n)
     sigma, steps, tol = _first(problem), 0, settings.tol
-    if n >= SUBSET * SMALL:
-        some, rough = slice(None, None, SUBSET), max(tol, ROUGH)
+    if (stride := min(SUBSET, n // max(SMALL, FEW * d))) >= LEAST_SUBSET:
+        some, rough = slice(None, None, stride), max(tol, ROUGH)
         rows = np.ascontiguousarray(x[some])
-        found = solve_linear(rows, of_rows(problem, some, SUBSET), settings._replace(tol=rough))
+        found = solve_linear(rows, of_rows(problem, some, stride), settings._replace(tol=rough))
         weights, b = rows.T @ found.coef, found.intercept
-        coef, active = _split(problem, problem.linear - x @ weights - b, NEAR)
-        point, _, sigma, steps = _rounds(Part.of(x, problem, coef, active, rough), (weights, b), sigma, rough)
-        weights, b = point.weights, point.intercept
-        coef, active = _split(problem, problem.linear - x @ weights - b, NEAREST)
+        share = max(NEAR, APART * math.sqrt(d / len(rows)))
+        coef, near = _split(problem, problem.linear - x @ weights - b, share)
+        sigma *= KNOWN
+        rounds = _rounds(Part.of(x, problem, coef, near, rough), (weights, b), sigma, rough)
+        steps = rounds.steps
+        if rounds.close:
+            weights, b = rounds.point.weights, rounds.point.intercept
+            coef, active = _split(problem, problem.linear - x @ weights - b, NEAREST)
     while True:
-        part = Part.of(x, problem, coef, active, tol)
-        point, coef[active], _, done = _rounds(part, (weights, b), sigma, tol)
-        steps += done
+        part, whole = Part.of(x, problem, coef, active, tol), active.size == n
+        rounds = _rounds(part, (weights, b), sigma, tol)
+        steps += rounds.steps
+        if not (whole or rounds.close):
+            active = np.arange(n)
+            continue
+        coef[active] = rounds.coef
         weights = x.T @ coef
         found = solution_of(problem, coef, problem.linear - x @ weights, steps)
-        b, whole = found.intercept, active.size == n
-        if found.converged_to(problem, settings.tol):
+        b = found.intercept
+        if balanced(problem, found, settings.tol) and found.converged_to(problem, settings.tol):
             return found._replace(converged=True)
         if steps >= settings.max_iter or (whole and tol < settings.tol):
             return found
@@ -145,6 +173,12 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
         more = np.union1d(active, wrong)
         active = more if wrong.size and more.size < n / 2 else np.arange(n)
         tol *= 1.0 if wrong.size else 0.1
+
+
+def balanced(problem: Problem, found: Solution, tol: float) -> bool:
+    """True if Σ β is 0: what is left of it, times the largest z, is less than `tol` of the objective."""
+    left = abs(float(found.coef.sum())) * float(np.abs(problem.linear).max())
+    return problem.share(left, found.objective) <= tol
 
 
 def _first(problem: Problem) -> float:
@@ -166,21 +200,30 @@ def _far(problem: Problem, apart: Vector) -> Vector:
     return np.where(np.abs(apart) > problem.epsilon, bounds, 0.0)
 
 
-def _rounds(part: Part, start: tuple[Vector, float], sigma: float, tol: float) -> tuple[Point, Vector, float, int]:
-    """The minimum of a part: the plane, coefficients (m,), the last σ and the number of steps.
+class Rounds(NamedTuple):
+    """The minimum of a part."""
 
-    start: weights and intercept.
-    """
+    point: Point
+    coef: Vector
+    """(m,)"""
+    steps: int
+    close: bool
+    """True if it was found to the tolerance. With the coefficients of all other rows kept there may be none."""
+
+
+def _rounds(part: Part, start: tuple[Vector, float], sigma: float, tol: float) -> Rounds:
+    """The minimum of a part. start: weights and intercept."""
     point = Point(*start, part.x @ start[0] + start[1])
     coef, steps, most = np.zeros(len(part.x)), 0, LARGEST * sigma
     while True:
         point, coef, done = _newton(part, point, coef, sigma)
         steps += done
         best, lowest = edges_of(part.problem, coef, part.residual(coef))
-        if best - lowest <= tol or sigma > most:
-            break
+        left = abs(float(coef.sum()) + part.pull[-1])
+        close = best - lowest <= tol and left <= LEVEL * part.allowed[-1]
+        if close or sigma > most or (done == STEPS and part.kept):
+            return Rounds(point, coef, steps, close)
         sigma *= GROWTH
-    return point, coef, sigma, steps
 
 
 def _newton(part: Part, point: Point, before: Vector, sigma: float) -> tuple[Point, Vector, int]:
@@ -199,7 +242,7 @@ def _newton(part: Part, point: Point, before: Vector, sigma: float) -> tuple[Poi
                 point.weights + size * move[:-1], point.intercept + size * float(move[-1]), point.plane + size * along
             )
             new, new_coef = _smooth(part, tried, shift, sigma)
-            if new <= value + 1e-4 * size * descent:
+            if new <= value + 1e-4 * size * descent + NOISE * abs(value):
                 break
             size /= 2
             if size < LEAST_STEP:
@@ -231,7 +274,7 @@ def _direction(part: Part, coef: Vector, slope: Vector, sigma: float) -> Vector:
     curve = np.zeros((d + 1, d + 1))
     for block in blocks(free.size, d):
         rows = x[free[block]]
-        sums = rows.sum(axis=0)
+        sums = np.ones(len(rows)) @ rows
         curve[:d, :d] += rows.T @ rows
         curve[d, :d] += sums
         curve[:d, d] += sums

@@ -1,5 +1,6 @@
 """A fitted support vector machine: its vectors, their coefficients, and the decision values of rows."""
 
+import math
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -16,9 +17,11 @@ from app.ml.numerics.support_vectors.kernel_rows import (
     kernel_matrix,
     weighted_sums,
 )
-from app.ml.numerics.support_vectors.linear_machine import in_weights
+from app.ml.numerics.support_vectors.linear_machine import in_weights, weights_seconds
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 
+CENTRED = 1e-12
+"""Means of columns up to this share of the size of all numbers are rounding."""
 PROJECTED = 4000
 """Rows of a kernel that is projected at most."""
 SAMPLE = 1000
@@ -52,9 +55,9 @@ class Kept(NamedTuple):
             square = np.ascontiguousarray(data.square)
             return cls._definite(params, square, KernelRows.given(square), gamma, mean)
         if params.kernel == "linear" and movable:
-            mean = data.x.mean(axis=0)
+            mean = _mean(data.x)
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = KernelRows(params.function(gamma), np.ascontiguousarray(data.x - mean))
+            rows = KernelRows(params.function(gamma), data.x - mean if mean.any() else data.x)
             finite = np.isfinite(rows.diagonal).all()
         if not finite:
             raise InvalidData("Values of the kernel are too large for numbers: scale the columns.")
@@ -87,6 +90,13 @@ class Kept(NamedTuple):
         used = vectors[:, values > 0]
         projected = (used * values[values > 0]) @ used.T
         return cls(KernelRows.given(projected), gamma, mean, least, used @ used.T)
+
+
+def _mean(x: Matrix) -> Vector:
+    """(d,) means of columns; zero where they are rounding, so that standardised rows are not copied."""
+    mean: Vector = x.mean(axis=0)
+    size = math.sqrt(np.vdot(x, x) / max(x.size, 1))
+    return np.zeros(mean.size) if np.abs(mean).max(initial=0.0) <= CENTRED * size < math.inf else mean
 
 
 class Machine(NamedTuple):
@@ -177,5 +187,5 @@ def seconds(params: MachineParams, size: Size, *, bounded: bool = True) -> float
     bounded: as for `memory`.
     """
     if bounded and params.kernel == "linear" and in_weights(size.rows, size.columns):
-        return 5e-3 + 1e-6 * size.rows + 5e-8 * size.cells
+        return weights_seconds(size.rows, size.columns)
     return 2e-3 + 1e-5 * size.rows + size.rows**2 * (9e-9 + 3e-10 * size.columns)

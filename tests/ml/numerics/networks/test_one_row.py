@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from app.ml.numerics.networks.compiled.one_row import KINDS, standard_inputs, unit_values
+from app.ml.numerics.linear_models.softmax import probabilities
+from app.ml.numerics.networks.compiled.one_row import KINDS, row_shares, standard_inputs, unit_values
 from app.ml.numerics.networks.network_layers import FARTHEST_INPUT, activate, outputs, started
 
 RNG = np.random.default_rng(0)
@@ -17,10 +18,20 @@ def test_inputs_are_standardised_and_cut_off():
 
 
 @pytest.mark.parametrize("activation", KINDS)
-def test_values_of_a_layer(activation):
-    values, weights, bias, found = RNG.normal(size=7), RNG.normal(size=(7, 5)), RNG.normal(size=5), np.empty(5)
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e300])
+def test_values_of_a_layer(activation, size):
+    values, weights, bias, found = size * RNG.normal(size=7), RNG.normal(size=(7, 5)), RNG.normal(size=5), np.empty(5)
     unit_values(values, weights, bias, KINDS[activation], found)
     np.testing.assert_allclose(found, activate(values @ weights + bias, activation), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("scores", [[0.0, 0.0], [8e307, -8e307, 1.0], [-np.inf, 3.0, -700.0], [5.0]])
+def test_shares_of_classes(scores):
+    found = np.array(scores)
+    row_shares(found)
+    np.testing.assert_allclose(
+        found, probabilities(np.array([scores, scores]))[0] if len(scores) > 1 else 1.0, rtol=1e-15
+    )
 
 
 @pytest.mark.parametrize("hidden", [(), (3,), (6, 4)])

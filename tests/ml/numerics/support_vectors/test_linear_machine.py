@@ -6,7 +6,7 @@ import pytest
 from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.support_vectors import linear_machine
 from app.ml.numerics.support_vectors.kernel_rows import KernelRows
-from app.ml.numerics.support_vectors.linear_machine import solve_linear
+from app.ml.numerics.support_vectors.linear_machine import balanced, solve_linear
 from app.ml.numerics.support_vectors.smo import Problem, Settings, edges_of, solve
 
 
@@ -48,6 +48,33 @@ def test_a_start_from_some_rows_leads_to_the_same_minimum(kind, monkeypatch):
     plain = solve_linear(x, problem, settings)
     monkeypatch.setattr(linear_machine, "SMALL", 100)
     assert solve_linear(x, problem, settings).objective == pytest.approx(plain.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_a_first_plane_far_from_that_of_all_rows_is_given_up(kind, monkeypatch):
+    """Coefficients kept from the plane of a few rows may leave no β of sum 0."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1500, 30))
+    z = x @ rng.normal(size=30) / 4 + rng.normal(size=len(x))
+    problem = Problem(z, -np.ones(len(x)), np.ones(len(x)), np.zeros(len(x)), 0.3)
+    if kind == "classes":
+        z = np.where(z > 0.5, 1.0, -1.0)
+        problem = Problem(z, np.minimum(z, 0), np.maximum(z, 0), np.zeros(len(x)))
+    settings = Settings(1e-4, 10.0, 10**7)
+    plain = solve_linear(x, problem, settings)
+    for name, value in {"SMALL": 50, "FEW": 1, "NEAR": 0.02, "APART": 0.02}.items():
+        monkeypatch.setattr(linear_machine, name, value)
+    found = solve_linear(x, problem, settings)
+    assert found.converged
+    assert found.objective == pytest.approx(plain.objective, rel=1e-4)
+    assert abs(found.coef.sum()) <= 1e-6 * problem.upper.sum()
+
+
+def test_a_solution_whose_coefficients_do_not_add_up_is_none():
+    x, problem = drawn("classes", 0)
+    found = solve_linear(x, problem, Settings(1e-5, 10.0, 10**7))
+    assert balanced(problem, found, 1e-5)
+    assert not balanced(problem, found._replace(coef=found.coef + 1.0), 1e-5)
 
 
 def test_classes_that_a_plane_separates():

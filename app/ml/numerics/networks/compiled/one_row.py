@@ -2,8 +2,11 @@
 
 import math
 
+import numpy as np
+
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.jit import kernel
+from app.ml.numerics.kernel_functions.compiled.exponential import exponential
 
 IDENTITY, RELU, TANH, LOGISTIC = range(4)
 KINDS = {"identity": IDENTITY, "relu": RELU, "tanh": TANH, "logistic": LOGISTIC}
@@ -17,19 +20,45 @@ def standard_inputs(row: Vector, shift: Vector, scale: Vector, farthest: float, 
         found[j] = min(max((row[j] - shift[j]) / scale[j], -farthest), farthest)
 
 
-@kernel("void(f8[::1], f8[:,::1], f8[::1], i8, f8[::1])", writes=["found"])
+@kernel("void(f8[::1], f8[:,::1], f8[::1], i8, f8[::1])", writes=["found"], ieee=True)
 def unit_values(values: Vector, weights: Matrix, bias: Vector, kind: int, found: Vector) -> None:
-    """Values (q,) of the units of a layer, from those of the layer before (p,)."""
+    """Values (q,) of the units of a layer, from those of the layer before (p,), of which four are worked on at once."""
     for j in range(found.size):
         found[j] = bias[j]
-    for i in range(values.size):
-        value, row = values[i], weights[i]
+    whole = values.size // 4 * 4
+    for i in range(0, whole, 4):
+        p, q, r, s = values[i], values[i + 1], values[i + 2], values[i + 3]
+        a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
         for j in range(found.size):
-            found[j] += value * row[j]
-    for j in range(found.size):
-        if kind == RELU:
+            found[j] += (p * a[j] + q * b[j]) + (r * c[j] + s * d[j])
+    for i in range(whole, values.size):
+        p, a = values[i], weights[i]
+        for j in range(found.size):
+            found[j] += p * a[j]
+    if kind == RELU:
+        for j in range(found.size):
             found[j] = max(found[j], 0.0)
-        elif kind == TANH:
-            found[j] = math.tanh(found[j])
-        elif kind == LOGISTIC:
-            found[j] = 0.5 * (1.0 + math.tanh(0.5 * found[j]))
+    elif kind != IDENTITY:
+        fall, raw = np.empty(found.size), np.empty(found.size)
+        for j in range(found.size):
+            fall[j] = -abs(found[j]) * (2.0 if kind == TANH else 1.0)
+        exponential(fall, raw, raw.view(np.int64))
+        for j in range(found.size):
+            if kind == TANH:
+                found[j] = math.copysign((1.0 - fall[j]) / (1.0 + fall[j]), found[j])
+            else:
+                found[j] = (1.0 if found[j] > 0 else fall[j]) / (1.0 + fall[j])
+
+
+@kernel("void(f8[::1])", writes=["scores"], ieee=True)
+def row_shares(scores: Vector) -> None:
+    """Softmax (k,) in place of the scores of the classes, of which some may be -inf."""
+    highest = -math.inf
+    for j in range(scores.size):
+        highest = max(highest, scores[j])
+    total = 0.0
+    for j in range(scores.size):
+        scores[j] = math.exp(scores[j] - highest)
+        total += scores[j]
+    for j in range(scores.size):
+        scores[j] /= total
