@@ -56,7 +56,9 @@ def fits(name: str, x: Any, k: int, n_init: int, max_iter: int) -> None:
         bisecting_kmeans.fit, bisecting_kmeans.BisectingKMeans(n_clusters=k, n_init=n_init), data, Context.of(0)
     )
     peer = cluster.BisectingKMeans(k, n_init=n_init, random_state=0, tol=0)
-    compare("  bisecting", split, {"scikit-learn": partial(peer.fit, x)}, times=1)
+    compare("  bisecting", split, {"scikit-learn": partial(peer.fit, x)})
+    inertias = split().curves["inertia"][-1], peer.fit(x).inertia_
+    sys.stdout.write(f"  inertia: {', '.join(f'{end:.8g}' for end in inertias)}\n")
 
 
 def descents(name: str, x: Any) -> None:

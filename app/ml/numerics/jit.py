@@ -159,15 +159,17 @@ class Part(Kernel[P, R]):
 
 
 def kernel(
-    *signatures: str, writes: Sequence[str] = (), keep_gil: bool = False, ieee: bool = False
+    *signatures: str, writes: Sequence[str] = (), keep_gil: bool = False, ieee: bool = False, fused: bool = False
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]:
     """A kernel of these types, in numba's notation. `writes`: names of the arrays it changes.
 
     ieee: a division by zero is infinite, or NaN; else it raises ZeroDivisionError, which is looked for every time.
+    fused: a product and the sum it goes into are rounded once where the processor can, so the last bits depend on it.
     """
 
     def decorate(python: Callable[P, R]) -> Kernel[P, R]:
         own: dict[str, Any] = {"nogil": not keep_gil} | ({"error_model": "numpy"} if ieee else {})
+        own |= {"fastmath": {"contract"}} if fused else {}
         made = Kernel(python, signatures, writes, own)
         _kernels.append(made)
         return made

@@ -16,17 +16,17 @@ import numpy as np
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.clustering.compiled.bounds import (
     ROUNDING,
+    SECTION,
     add_rows,
     compare_all,
+    compare_by_tiles,
     compare_undecided,
     half_gaps,
     settle,
     undecided,
 )
-from app.ml.numerics.neighbours.distances import FEW, Frame, Scores, quiet, squared_distances
+from app.ml.numerics.neighbours.distances import FEW, NARROW, Frame, Rounded, Scores, quiet, squared_distances
 
-SECTION = 2**12
-"""Rows whose bounds are looked at in one go, while what is read of them is in the cache."""
 FEW_CENTRES = 4
 """Centres up to which a row is compared with all of them sooner by difference than by products."""
 MANY = 512
@@ -87,7 +87,11 @@ def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Swe
     steps = (centres, moved * slack, _of_others(moved) * slack, _half_gaps(centres), slack)
     if len(centres) <= FEW_CENTRES:
         return Sweep(*compare_undecided.lean(*rows[:5], *clusters, *steps))
-    scores = Scores(frame, centres, len(x))
+    rounded = Rounded.of(frame, centres)
+    if x.shape[1] <= NARROW:
+        single = rounded.points, rounded.halves, rounded.rounding
+        return Sweep(*compare_by_tiles.lean(*rows[:5], *clusters, *steps, lengths, frame.origin, frame.unit, *single))
+    scores = Scores(frame, rounded, len(x))
     room, squares = np.empty(min(len(x), SECTION), np.intp), np.empty(min(len(x), SECTION))
     changed, fall = 0, 0.0
     for start in range(0, len(x), SECTION):
@@ -96,7 +100,7 @@ def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Swe
         for block in scores.blocks(found):
             to = (x, weights, labels, upper, lower, room[block], squares[block], *clusters, centres)
             lowest = scores.lowest(x, room[block])
-            more, less = settle.lean(*to, *lowest, lengths, frame.unit, scores.rounding, slack)
+            more, less = settle.lean(*to, *lowest, lengths, frame.unit, rounded.rounding, slack)
             changed, fall = changed + more, fall + less
     return Sweep(changed, fall)
 

@@ -22,11 +22,14 @@ from app.ml.numerics.neighbours.compiled.distances import (
     squares_to,
     two_lowest,
 )
+from app.ml.numerics.neighbours.compiled.tiles import label_by_tiles
 
 BLOCK = 2**17
 """Numbers worked on at a time: a block of x and its distances stay in the processor's cache."""
 quiet = np.errstate(over="ignore", invalid="ignore")
 """Decorates what computes products of single precision, where large numbers do not fit; `doubt_of` finds them."""
+NARROW = 64
+"""Columns up to which tiles of rows are compared sooner than matrix products are stored."""
 FEW = 2**15
 """Differences of so many numbers are computed sooner than products are prepared."""
 
@@ -65,9 +68,13 @@ def nearest_labels(x: Matrix, centres: Matrix) -> Labels:
 @quiet
 def _label_by_products(x: Matrix, centres: Matrix, labels: Labels) -> None:
     frame = Frame.of(centres)
-    scores, lengths, rows = Scores(frame, centres, len(x)), frame.lengths(x), np.arange(len(x))
+    rounded = Rounded.of(frame, centres)
+    if x.shape[1] <= NARROW:
+        label_by_tiles.lean(x, centres, frame.origin, frame.unit, *rounded, labels)
+        return
+    scores, lengths, rows = Scores(frame, rounded, len(x)), frame.lengths(x), np.arange(len(x))
     for block in scores.blocks(len(x)):
-        decide.lean(x, rows[block], centres, *scores.lowest(x, rows[block]), lengths, scores.rounding, labels)
+        decide.lean(x, rows[block], centres, *scores.lowest(x, rows[block]), lengths, rounded.rounding, labels)
 
 
 class Frame(NamedTuple):
@@ -93,15 +100,29 @@ class Frame(NamedTuple):
         return lengths
 
 
+class Rounded(NamedTuple):
+    """Centres in a frame, in single precision."""
+
+    points: Singles
+    """(k, d)"""
+    halves: Singles
+    """(k,) half their squared lengths."""
+    rounding: float
+    """Largest relative error of a score."""
+
+    @classmethod
+    def of(cls, frame: Frame, centres: Matrix) -> Self:
+        moved = (centres - frame.origin) * frame.unit
+        halves = norms(moved) / 2
+        return cls(moved.astype(np.float32), halves.astype(np.float32), 2.0**-24 * (centres.shape[1] + 8))
+
+
 class Scores:
     """Half the squared distance to each centre, less half of ‖x − origin‖², of a block of rows at a time."""
 
-    def __init__(self, frame: Frame, centres: Matrix, rows: int) -> None:
-        k, d = centres.shape
-        self._frame = frame
-        moved = (centres - frame.origin) * frame.unit
-        self._centres, self._halves = moved.astype(np.float32), (norms(moved) / 2).astype(np.float32)
-        self.rounding = 2.0**-24 * (d + 8)
+    def __init__(self, frame: Frame, centres: Rounded, rows: int) -> None:
+        k, d = centres.points.shape
+        self._frame, self._centres = frame, centres
         self._step = max(1, min(rows, BLOCK // (k + 2 * d)))
         self._moved, self._products = np.empty((self._step, d), np.float32), np.empty(self._step * k, np.float32)
         self._places, self._numbers = np.empty(self._step, np.int32), np.empty((2, self._step), np.float32)
@@ -112,12 +133,12 @@ class Scores:
 
     def lowest(self, x: Matrix, rows: Labels) -> "Lowest":
         """The two lowest scores of each of these rows (m,) of x, at most a block; they stand until the next call."""
-        m, k = len(rows), len(self._centres)
+        m, k = len(rows), len(self._centres.points)
         moved, products = self._moved[:m], self._products[: m * k].reshape(k, m)
         places, (first, second) = self._places[:m], self._numbers[:, :m]
         shift.lean(x, rows, *self._frame, moved)
-        np.matmul(self._centres, moved.T, out=products)
-        two_lowest.lean(products, self._halves, places, first, second)
+        np.matmul(self._centres.points, moved.T, out=products)
+        two_lowest.lean(products, self._centres.halves, places, first, second)
         return Lowest(places, first, second)
 
 

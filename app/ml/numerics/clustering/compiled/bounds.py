@@ -7,8 +7,11 @@ import numpy as np
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.jit import inner, kernel
 from app.ml.numerics.neighbours.compiled.distances import Places, Singles, closest, closest_beside, doubt_of, square
+from app.ml.numerics.neighbours.compiled.tiles import STRIDE, TILE, fill, lowest_of_tile
 
 ROUNDING = 4e-16
+SECTION = 2**10
+"""Rows whose bounds are looked at in one go, while what is read of them is in the cache."""
 
 
 @kernel(
@@ -33,12 +36,23 @@ def undecided(
     """Move the bounds of the rows start … stop - 1; list those whose bounds do not part, with their squared distances
     to their own centres, and return how many.
     """
-    found = 0
+    doubtful = 0
     for i in range(start, stop):
-        apart = moved_bounds(x, labels, upper, lower, i, centres, moved, others, half_gaps, slack)
-        if apart >= 0:
-            rows[found], squares[found] = i, apart
-            found += 1
+        own = labels[i]
+        far = (upper[i] + moved[own]) * (1 + ROUNDING)
+        near = (lower[i] - others[own]) * (1 - ROUNDING)
+        lower[i], upper[i] = near, far
+        rows[doubtful] = i
+        doubtful += far >= max(near, half_gaps[own])
+    found = 0
+    for t in range(doubtful):
+        i = rows[t]
+        own = labels[i]
+        square_of_own = square(x[i], centres[own])
+        far = math.sqrt(square_of_own) * slack
+        upper[i] = far
+        rows[found], squares[found] = i, square_of_own
+        found += far >= max(lower[i], half_gaps[own])
     return found
 
 
@@ -98,23 +112,69 @@ def settle(
     """Give the listed rows the centres of their lowest scores; scores too close to distinguish are computed again by
     difference. Returns how many rows have a new centre, and the decrease of the inertia by them.
     """
-    changed, fall = 0, 0.0
+    changed, fall, shrink, scale = 0, 0.0, 2 - slack, 1 / (unit * unit) if unit > 0 else 0.0
     for t in range(rows.size):
         i, one, two = rows[t], np.float64(first[t]), np.float64(second[t])
         own, new, after = labels[i], int(places[t]), squares[t]
         doubt = doubt_of(two, lengths[i], rounding)
         if two - one > 2 * doubt:
-            other = max(0.0, 2 * (two - doubt) + lengths[i] * (1 - ROUNDING)) / (unit * unit)
+            other = max(0.0, 2 * (two - doubt) + lengths[i] * (1 - ROUNDING)) * scale
             if new != own:
                 after = square(x[i], centres[new])
         else:
             new, after, other = closest(x[i], centres)
-        lower[i] = math.sqrt(other) / slack
+        lower[i] = math.sqrt(other) * shrink
         if new != own:
             labels[i], upper[i] = new, math.sqrt(after) * slack
             changed += 1
             fall += weights[i] * (squares[t] - after)
             move(x[i], weights[i], own, new, sums, masses, sizes)
+    return changed, fall
+
+
+@kernel(
+    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1],"
+    " f8[::1], f8[::1], f8, f8[::1], f8[::1], f8, f4[:,::1], f4[::1], f8)",
+    writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
+)
+def compare_by_tiles(
+    x: Matrix,
+    weights: Vector,
+    labels: Labels,
+    upper: Vector,
+    lower: Vector,
+    sums: Matrix,
+    masses: Vector,
+    sizes: Labels,
+    centres: Matrix,
+    moved: Vector,
+    others: Vector,
+    half_gaps: Vector,
+    slack: float,
+    lengths: Vector,
+    origin: Vector,
+    unit: float,
+    singles: Singles,
+    halves: Singles,
+    rounding: float,
+) -> tuple[int, float]:
+    """Move all bounds, and settle the rows whose bounds do not part by the scores of tiles of them."""
+    rows, squares = np.empty(SECTION, np.intp), np.empty(SECTION)
+    tile, scores = np.empty(x.shape[1] * STRIDE, np.float32), np.empty(2 * TILE, np.float32)
+    places, first, second = np.empty(TILE, np.int32), np.empty(TILE, np.float32), np.empty(TILE, np.float32)
+    changed, fall = 0, 0.0
+    for start in range(0, x.shape[0], SECTION):
+        stop = min(start + SECTION, x.shape[0])
+        found = undecided(x, labels, upper, lower, start, stop, centres, moved, others, half_gaps, slack, rows, squares)
+        for at in range(0, found, TILE):
+            size = min(TILE, found - at)
+            block, apart = rows[at : at + size], squares[at : at + size]
+            fill(x, block, origin, unit, tile)
+            lowest_of_tile(tile, size, singles, halves, scores, places, first, second)
+            lowest = places[:size], first[:size], second[:size]
+            to = x, weights, labels, upper, lower, block, apart, sums, masses, sizes, centres
+            more, less = settle(*to, *lowest, lengths, unit, rounding, slack)
+            changed, fall = changed + more, fall + less
     return changed, fall
 
 
