@@ -13,7 +13,7 @@ from app.ml.catalogue import every_entry
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "client", "datasets", "choosing", "train", "reports", "predict"),
-        *("decisions-of-a-classifier", "search", "kernels-and-networks", "which-columns-matter"),
+        *("decisions-of-a-classifier", "search", "import", "kernels-and-networks", "which-columns-matter"),
         *("decisions-on-a-model", "online", "jobs"),
     ),
     "Run": ("operation", "settings", "performance"),

@@ -17,7 +17,8 @@ pytest.importorskip("treelite")
 
 FEATURES, LEVELS = 6, 7
 OBJECTIVES = {
-    "lightgbm": ["regression", "regression_l1", "poisson", "tweedie", "binary", "multiclass", "multiclassova", "cross_entropy"],
+    "lightgbm": ["regression", "regression_l1", "poisson", "tweedie", "binary", "multiclass", "multiclassova",
+                 "cross_entropy"],
     "xgboost": ["reg:squarederror", "reg:logistic", "count:poisson", "reg:gamma", "binary:logistic", "binary:hinge",
                 "multi:softprob", "rank:pairwise"],
 }  # fmt: skip
