@@ -104,6 +104,25 @@ class InvalidData(ValiantError):
     remedy = "Correct the places named in errors and send it again."
 
 
+class ImportUnsupported(ValiantError):
+    """A file of another library that cannot be predicted with exactly as that library does."""
+
+    code, status, title = "import_unsupported", 422, "This model cannot be imported"
+    remedy = "Train the model again without what errors names, and save it again; or serve it with its own library."
+
+
+class ImportMismatch(ValiantError):
+    """Predictions differ from those of the library."""
+
+    code, status, title = "import_mismatch", 422, "The imported model does not predict as its library does"
+    remedy = "See that the check was made with this very file, and that its columns have the names of the inputs."
+
+
+class FileNotFound(ValiantError):
+    code, status, title = "file_not_found", 404, "No such file"
+    remedy = "Send the file to POST /v1/files again: it is kept for a day."
+
+
 class DatasetNotFound(ValiantError):
     code, status, title = "dataset_not_found", 404, "No such dataset"
 

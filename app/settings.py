@@ -56,6 +56,9 @@ class Settings(BaseSettings):
     max_upload_bytes: PositiveInt = Field(
         8 * GiB, description="Largest dataset file, in bytes, decompressed if it has a Content-Encoding."
     )
+    max_file_bytes: PositiveInt = Field(
+        GiB, description="Largest file of a model, in bytes, decompressed if it has a Content-Encoding."
+    )
     max_body_bytes: PositiveInt = Field(
         32 * MiB, description="Largest body of any other request, in bytes, decompressed if it has a Content-Encoding."
     )

@@ -29,6 +29,11 @@ class SocketChild(NamedTuple):
         self.process.wait()
 
 
+def bare(**environment: str) -> dict[str, str]:
+    """The environment of a child: none of the service's addresses and credentials, and these variables."""
+    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | environment
+
+
 def start(module: str, **environment: str) -> SocketChild:
     """Run a module as a program whose one argument is the descriptor of its end of the socket."""
     ours, theirs = socket.socketpair()
@@ -36,7 +41,7 @@ def start(module: str, **environment: str) -> SocketChild:
         process = subprocess.Popen(  # noqa: S603  our own module, and a number
             [sys.executable, "-m", module, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
-            env={name: os.environ[name] for name in _PASSED_ON if name in os.environ} | environment,
+            env=bare(**environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

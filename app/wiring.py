@@ -12,6 +12,7 @@ from app.services.attempts import Attempts
 from app.services.cluster_names import ClusterNaming
 from app.services.database_counts import Census
 from app.services.datasets import Datasets
+from app.services.files import Files
 from app.services.jobs import Jobs
 from app.services.models import Models
 from app.services.plots import Plots
@@ -40,6 +41,7 @@ class Services:
     cache: Cache
     celery: Celery
     datasets: Datasets
+    files: Files
     submission: Submission
     jobs: Jobs
     attempts: Attempts
@@ -91,6 +93,7 @@ def build(settings: Settings, *, role: str) -> Services:
         cache=cache,
         celery=celery,
         datasets=datasets,
+        files=Files(work, settings),
         submission=Submission(work, announce, settings),
         jobs=Jobs(work),
         attempts=attempts,

@@ -57,6 +57,35 @@ OPTIMISE = {
     "goals": [{"model": "progression", "aim": "minimise", "confidence": 0.9}], "fixed": {"age": 40, "sex": 1},
     "constraints": [{"coefficients": {"bmi": 1}, "at_least": 25}], "effort": "quick", "dataset": "diabetes",
 }  # fmt: skip
+LIGHTGBM = b"""tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=1
+objective=binary sigmoid:1
+feature_names=age plan
+feature_infos=[18:90] 0:1:2
+
+Tree=0
+num_leaves=3
+num_cat=1
+split_feature=0 1
+split_gain=1 1
+threshold=40.5 0
+decision_type=10 1
+left_child=-1 -2
+right_child=1 -3
+leaf_value=-0.8 0.9 0.2
+cat_boundaries=0 1
+cat_threshold=4
+shrinkage=1
+
+end of trees
+
+pandas_categorical:[["basic", "plus", "pro"]]
+"""
+IMPORT = {"model": "churn", "file_format": "lightgbm", "classes": ["stays", "leaves"]}
 NEIGHBOURS = TRAIN | {"model": "neighbours", "algorithm": {"name": "knn"}}
 DENDROGRAM = {key: value for key, value in TRAIN.items() if key != "target"} | {
     "model": "dendrogram",
@@ -206,6 +235,10 @@ def jobs(walk):
     walk.job(("select_columns", "selection"), "select", SELECT, "fewer-columns")
     walk.job(("suggest_experiments", "suggestion"), "suggest", SUGGEST, "next-experiments")
     walk.job(("optimise_inputs", "optimisation"), "optimise", OPTIMISE, "plan")
+    file = walk("create_file", "POST", "/v1/files", content=LIGHTGBM, expected=201).headers["location"]
+    walk.job(
+        ("import_model", "import"), "import", IMPORT | {"file": walk("get_file", "GET", file).json()["id"]}, "churn"
+    )
     walk("get_job", "GET", "/v1/jobs/again")
     walk("list_jobs", "GET", "/v1/jobs?limit=1&name=candidates")
     walk("cancel_job", "POST", "/v1/jobs/candidates/cancel", expected=202)

@@ -27,6 +27,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.disk_space import crowded
 from app.errors import Cancelled, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
 from app.schemas.datasets import Dataset
+from app.schemas.files import StoredFile
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.services.submission import sheet
@@ -147,11 +148,14 @@ class Attempt:
         try:
             datasets = [services.datasets.get(dataset_id) for dataset_id in needed.datasets]
             pointers = [services.models.pointer(*model) for model in needed.models]
+            files = [services.files.get(file_id) for file_id in needed.files]
             stored = services.attempts.count_kept(self._claim)
-            self._write(frames.REQUEST, self._order(datasets, pointers, stored).written())
+            self._write(frames.REQUEST, self._order(datasets, pointers, files, stored).written())
             for pointer in pointers:
                 self._write_all(frames.BLOB, services.models.artifact(pointer))
                 self._write_all(frames.SEEN, services.models.training_rows(pointer))
+            for file in files:
+                self._write_all(frames.BLOB, services.files.payloads(file.id))
             if stored:
                 self._write_all(frames.CHUNK, services.attempts.kept(self._claim, stored))
             for dataset in datasets:
@@ -173,7 +177,9 @@ class Attempt:
     def _write(self, kind: bytes, payload: bytes = b"") -> None:
         frames.write(self._trainer.inlet, kind, payload)
 
-    def _order(self, datasets: Sequence[Dataset], pointers: Sequence[Pointer], stored: int) -> Order:
+    def _order(
+        self, datasets: Sequence[Dataset], pointers: Sequence[Pointer], files: Sequence[StoredFile], stored: int
+    ) -> Order:
         return Order(
             kind=self._claim.kind,
             request=self._claim.request,
@@ -183,6 +189,7 @@ class Attempt:
             memory_bytes=self._services.settings.job_memory_bytes,
             forks=self._services.settings.worker_concurrency - 1,
             stored=stored,
+            files=[file.digest for file in files],
         )
 
     # the listener

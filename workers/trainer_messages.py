@@ -1,16 +1,20 @@
 """Messages between a supervisor and its trainer, written by one side and read by the other."""
 
+import hashlib
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 import pyarrow as pa
 
 from app.errors import CorruptModel
+from app.ingest.model_file_parser import parse
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.notation import Notation
 from app.ml.evaluation.report import Report
-from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, Version, WrittenTable
+from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, UploadedFile, Version, WrittenTable
 from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
@@ -43,6 +47,8 @@ class Order(NamedTuple):
     """For how many, at most, the worker may lend slots."""
     stored: int = 0
     """Chunks of the result that earlier attempts have written."""
+    files: Sequence[str] = ()
+    """Digests of uploaded files."""
 
     def written(self) -> bytes:
         return json.dumps(self, default=Notation.model_dump).encode()
@@ -62,9 +68,10 @@ def _column(values: Sequence[Any]) -> TableColumn:
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
     """Models are read now, datasets when they are requested. Raises CorruptModel."""
     models = tuple(_model(of, inlet) for of in order.models)
+    files = tuple(_file(digest, inlet, order.memory_bytes) for digest in order.files)
     written = _tables(inlet) if order.stored else iter(())
     sources = tuple(Source(sheet, _tables(inlet), spooled) for sheet in order.datasets)
-    return Inputs(sources, models, order.memory_bytes, written=written)
+    return Inputs(sources, models, files, order.memory_bytes, written=written)
 
 
 def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
@@ -74,6 +81,18 @@ def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
     whose = f"Version {of.version} of {of.model}"
     version = Version(*of, read_header(blob, whose))
     return Loaded(version, decode(blob, whose), seen_rows.decode(b"".join(_chunks(inlet))))
+
+
+def _file(stated: str, inlet: IO[bytes], memory_bytes: int) -> UploadedFile:
+    """The file lies where temporary files go, and is gone with the trainer's last reference to it."""
+    file, found = tempfile.NamedTemporaryFile(), hashlib.sha256()  # noqa: SIM115  the function below keeps it
+    for chunk in _chunks(inlet):
+        file.write(chunk)
+        found.update(chunk)
+    file.flush()
+    if f"sha256:{found.hexdigest()}" != stated:
+        raise CorruptModel("The stored file does not have the digest it was stored under.")
+    return UploadedFile(stated, lambda file_format: parse(Path(file.name), file_format, memory_bytes))
 
 
 def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from app.docs.algorithm_page import algorithm_page
 from app.docs.markdown import Heading, rendered
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import every_entry
 
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "client", "datasets", "choosing", "train", "reports", "predict"),
-        *("decisions-of-a-classifier", "search", "kernels-and-networks", "which-columns-matter"),
+        *("decisions-of-a-classifier", "search", "import", "kernels-and-networks", "which-columns-matter"),
         *("decisions-on-a-model", "online", "jobs"),
     ),
     "Run": ("operation", "settings", "performance"),
@@ -39,7 +39,7 @@ def pages() -> Mapping[str, Page]:
     """All pages by name: those written by hand in reading order, then one for each algorithm."""
     folder = resources.files(__package__)
     written = {name: (folder / f"{name}.md").read_text(encoding="utf-8") for name in ORDER}
-    generated = {ALGORITHMS + entry.name: algorithm_page(entry) for entry in catalogue().values()}
+    generated = {ALGORITHMS + entry.name: algorithm_page(entry) for entry in every_entry().values()}
     return MappingProxyType({name: _page(name, text) for name, text in (written | generated).items()})
 
 

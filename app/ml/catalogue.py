@@ -44,12 +44,12 @@ class Entry:
 
 
 @cache
-def catalogue() -> Mapping[str, Entry]:
-    """All algorithms by name, in alphabetical order."""
+def every_entry() -> Mapping[str, Entry]:
+    """All algorithms by name, in alphabetical order, with those whose models are only imported."""
     names = sorted(module.name for module in pkgutil.iter_modules(algorithms.__path__))
     modules = [importlib.import_module(f"{algorithms.__name__}.{name}") for name in names]
     entries = {entry.name: entry for entry in map(_entry, modules)}
-    learner = _one_of("Learner", entries.values())
+    learner = _one_of("Learner", filter(_offered, entries.values()))
     several: Any = list
     meant: dict[Any, Any] = {Learner: learner, list[Learner]: several[learner]}
     for entry in entries.values():
@@ -58,6 +58,16 @@ def catalogue() -> Mapping[str, Entry]:
             for field in parameters.model_fields.values():  # pydantic leaves the forward reference there
                 field.annotation = meant.get(field.annotation, field.annotation)
     return MappingProxyType(entries)
+
+
+@cache
+def catalogue() -> Mapping[str, Entry]:
+    """The algorithms that a training can choose, by name, in alphabetical order."""
+    return MappingProxyType({name: entry for name, entry in every_entry().items() if _offered(entry)})
+
+
+def _offered(entry: Entry) -> bool:
+    return entry.algorithm.offered
 
 
 @cache
@@ -75,7 +85,7 @@ def _one_of(name: str, entries: Iterable[Entry]) -> Any:
 def find(name: str) -> Entry:
     """Raises AlgorithmNotFound, naming those there are."""
     try:
-        return catalogue()[name]
+        return every_entry()[name]
     except KeyError:
         near = did_you_mean(name, catalogue())
         raise AlgorithmNotFound(f"No such algorithm{near} The algorithms are {', '.join(catalogue())}.") from None

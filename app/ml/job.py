@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
 
 import pyarrow as pa
 from pydantic import ConfigDict, Field
@@ -24,6 +25,7 @@ from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.models.header import Header
 from app.ml.models.model import Model
+from app.ml.models.parsed_model import ParsedModel
 from app.ml.models.seen_rows import SeenRows
 from app.ml.tables.casting import recast_columns, recast_table
 from app.ml.tables.data_sheet import Column, Remark
@@ -70,6 +72,8 @@ class Needs(NamedTuple):
 
     datasets: tuple[DatasetReference, ...] = ()
     models: tuple[VersionRef, ...] = ()
+    files: tuple[UUID, ...] = ()
+    """Uploaded files."""
 
 
 class Sheet(NamedTuple):
@@ -156,11 +160,20 @@ class Loaded(NamedTuple):
     """Its training rows; None: not known."""
 
 
+class UploadedFile(NamedTuple):
+    """A model file of another library."""
+
+    digest: str
+    parse: Callable[[str], ParsedModel]
+    """Its model, of a format, from a process of its own. Raises InvalidData and ImportUnsupported."""
+
+
 class Inputs(NamedTuple):
     """The sources of all `Needs`, in its order."""
 
     datasets: tuple[Source, ...] = ()
     models: tuple[Loaded, ...] = ()
+    files: tuple[UploadedFile, ...] = ()
     memory_bytes: float = math.inf
     """Limits of the process."""
     written: Iterator[pa.Table] = iter(())
@@ -266,5 +279,7 @@ class Kind(Generic[R]):
     estimate: type[Estimate] = Estimate
     dry_run: str | None = None
     """Name in SDKs of the route that returns the estimate; without it there is none."""
+    name: str | None = None
+    """Its name, where a file cannot have it; None: that of its file."""
     from_version: bool = False
     """The service makes its requests, from a stored version: the kind has no route of its own."""

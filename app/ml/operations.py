@@ -56,7 +56,8 @@ class PlotEntry(NamedTuple):
 @cache
 def kinds() -> Mapping[str, Entry]:
     """All kinds of job by name, in alphabetical order."""
-    return MappingProxyType({name: Entry(name, file.KIND, text) for name, file, text in _files(jobs)})
+    entries = (Entry(file.KIND.name or name, file.KIND, text) for name, file, text in _files(jobs))
+    return MappingProxyType({entry.name: entry for entry in sorted(entries, key=lambda entry: entry.name)})
 
 
 @cache

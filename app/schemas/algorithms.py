@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import every_entry
 from app.ml.contract.task import Task
 from app.ml.models.cluster_description import offered_outputs
 from app.wire import Wire
@@ -22,7 +22,7 @@ class OutputCard(Wire):
 
 def output_cards(algorithm: str, task: str | None = None) -> list[OutputCard]:
     """Outputs of an algorithm of the catalogue, in one of its tasks; none of one that a later release has dropped."""
-    entry = catalogue().get(algorithm)
+    entry = every_entry().get(algorithm)
     outputs = offered_outputs(entry.algorithm, None if task is None else Task(task)) if entry else {}
     return [
         OutputCard(name=name, description=outputs[name].description, shape=outputs[name].shape)

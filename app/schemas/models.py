@@ -65,10 +65,13 @@ class ModelVersion(Wire):
         description="Metrics on the test rows; on the training rows where no rows were held out."
     )
     dataset: UUID | None = Field(
-        None, description="Id of the dataset of its training, which may have been deleted; null: it has none."
+        None,
+        description="Id of the dataset of its training, which may have been deleted; null: it has none, as "
+        "an imported model.",
     )
     dataset_digest: str = Field(
-        description="SHA-256 of the dataset of its training; of a session, that of its state when it was published."
+        description="SHA-256 of the dataset of its training; of a session, that of its state when it was published; of "
+        "an imported model, that of its file."
     )
     job: UUID | None = Field(None, description="Id of the job that made the version; null: a session did.")
     session: UUID | None = Field(

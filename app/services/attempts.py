@@ -9,7 +9,7 @@ from threading import Lock
 from uuid import UUID, uuid4
 
 from app.errors import Cancelled, LeaseLost, TimedOut
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import every_entry
 from app.ml.job import Outcome, Trained, WrittenTable
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
@@ -131,12 +131,12 @@ class Attempts:
         w.job_chunks.move(claim.job_id, dataset_id, written.chunks, written.rows)
 
     def _add_version(self, w: Work, claim: Claim, trained: Trained) -> int:
-        if claim.model is None or claim.dataset_id is None:
-            raise ValueError("A model is made for a name, from a dataset.")
+        if claim.model is None:
+            raise ValueError("A model is made for a name.")
         made = w.models.add_version(
             model=claim.model,
             job_id=claim.job_id,
-            dataset_id=claim.dataset_id,
+            dataset_id=None if claim.pinned.files else claim.dataset_id,  # that is of a check
             blob=trained.blob,
             report=trained.report,
             golden=trained.golden,
@@ -195,7 +195,7 @@ def backoff(settings: Settings, attempt: int) -> float:
 
 
 def _capable() -> Capable:
-    return Capable(tuple(kinds()), tuple(catalogue()))
+    return Capable(tuple(kinds()), tuple(every_entry()))
 
 
 def _lists(curves: Mapping[str, Sequence[float]] | None) -> dict[str, list[float]]:

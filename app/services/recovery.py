@@ -41,6 +41,7 @@ class Recovery:
         recovered = sum(self._recovered(lease) for lease in self._work.retry(lambda w: w.leases.expired(self._grace)))
         self._counts.lost += recovered
         self._work.retry(lambda w: w.job_chunks.sweep())
+        self._work.retry(lambda w: w.files.sweep())
         if held is None:
             return Swept(recovered, 0)
         pause = self._settings.republish_seconds

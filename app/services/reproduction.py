@@ -22,6 +22,8 @@ class Reproduction:
             made = w.jobs.accepted(found.job)
             if made is None or made.kind not in kind_records():
                 raise NotReproducible("The record of the job that made the version is gone.")
+            if made.pinned.files:
+                raise NotReproducible("The version was imported from a file, which is not kept: import it again.")
             datasets = _datasets(w, made.pinned.datasets, found.dataset_digest)
         return ReproduceRequest(
             model=model,

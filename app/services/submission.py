@@ -145,6 +145,9 @@ class Submission:
         datasets = tuple(map(w.datasets.identify, needs.datasets))
         for dataset_id in datasets:
             w.jobs.hold_dataset(dataset_id)
+        for file_id in needs.files:
+            w.files.hold(file_id)
+            w.files.get(file_id)
         described = [w.datasets.get(dataset_id) for dataset_id in datasets]
         pointers = [w.aliases.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
         versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
@@ -166,7 +169,7 @@ class Submission:
         elif faults:
             raise InvalidRequest(faults=faults)
         pins = tuple((at.model, at.version) for at in pointers)
-        return _Understood(request, checked, Pinned(datasets, pins, checked.algorithms), rows)
+        return _Understood(request, checked, Pinned(datasets, pins, checked.algorithms, needs.files), rows)
 
     def _limit_faults(self, request: Request) -> list[Fault]:
         longest = self._settings.max_time_limit_seconds
@@ -194,10 +197,11 @@ def _name_faults(request: Request) -> Iterator[Fault]:
 
 def _identified(w: Work, request: Request) -> Request:
     """The request with the ids of the datasets that it names: what is stored means the same for ever."""
-    relations = getattr(request, "relations", None)
     changes = _dataset_id(w, request)
-    if relations is not None and (related := _dataset_id(w, relations)):
-        changes["relations"] = relations.model_copy(update=related)
+    for part in ("relations", "check"):
+        holder = getattr(request, part, None)
+        if holder is not None and (found := _dataset_id(w, holder)):
+            changes[part] = holder.model_copy(update=found)
     return request.model_copy(update=changes) if changes else request
 
 

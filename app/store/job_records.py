@@ -15,15 +15,18 @@ class Pinned(NamedTuple):
     """Names and versions."""
     algorithms: tuple[str, ...] = ()
     """A worker that lacks one of them leaves the job to others."""
+    files: tuple[UUID, ...] = ()
 
     def written(self) -> dict[str, Any]:
         """The claim as JSON."""
-        return {**self._asdict(), "datasets": [str(dataset) for dataset in self.datasets]}
+        texts = {"datasets": [*map(str, self.datasets)], "files": [*map(str, self.files)]}
+        return {**self._asdict(), **texts}
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Self:
         datasets, models = map(UUID, written["datasets"]), map(tuple, written["models"])
-        return cls(tuple(datasets), tuple(models), tuple(written["algorithms"]))
+        files = tuple(map(UUID, written.get("files", ())))  # earlier releases had none
+        return cls(tuple(datasets), tuple(models), tuple(written["algorithms"]), files)
 
 
 def pinned_of(inputs: Mapping[str, Any], dataset_id: UUID | None) -> Pinned:

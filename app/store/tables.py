@@ -67,6 +67,27 @@ class DatasetChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class FileRow(Base):
+    """A file that a job will read."""
+
+    __tablename__ = "files"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    digest: Mapped[str]
+
+
+class FileChunkRow(Base):
+    """A few MiB of its bytes."""
+
+    __tablename__ = "file_chunks"
+
+    file_id: Mapped[UUID] = mapped_column(ForeignKey("files.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
 class JobRow(Base):
     """The row is the job: the broker only carries its id."""
 

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 from app.store.aliases import AliasRepository
 from app.store.cluster_names import ClusterNameRepository
 from app.store.datasets import DatasetRepository
+from app.store.files import FileRepository
 from app.store.holdout_uses import UseRepository
 from app.store.job_chunks import JobChunkRepository
 from app.store.job_counts import Census
@@ -42,6 +43,7 @@ class Work:
     def __init__(self, engine: Engine) -> None:
         self.session = Session(engine, expire_on_commit=False)
         self.datasets = DatasetRepository(self.session)
+        self.files = FileRepository(self.session)
         self.jobs = JobRepository(self.session)
         self.leases = LeaseRepository(self.session)
         self.job_chunks = JobChunkRepository(self.session)

@@ -3,15 +3,22 @@
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
-from app.ml.catalogue import catalogue, find
+from app.ml.catalogue import any_algorithm, catalogue, every_entry, find
 
 
 def test_one_entry_a_file():
     (folder,) = algorithms.__path__
-    assert list(catalogue()) == sorted(file.stem for file in Path(folder).glob("[a-z]*.py"))
+    assert list(every_entry()) == sorted(file.stem for file in Path(folder).glob("[a-z]*.py"))
+
+
+def test_a_training_chooses_among_those_that_are_offered():
+    assert set(every_entry()) - set(catalogue()) == {"imported_trees"}
+    with pytest.raises(ValidationError):
+        TypeAdapter(any_algorithm()).validate_python({"name": "imported_trees"})
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -20,6 +20,7 @@ METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 COMPONENT = "#/components/schemas/{model}"
 TAGS = [
     {"name": "datasets", "description": "Immutable tables, uploaded once."},
+    {"name": "files", "description": "Model files of other libraries, uploaded to be imported."},
     {"name": "algorithms", "description": "What can be trained, and with which parameters."},
     {"name": "jobs", "description": "Long-running work."},
     {"name": "reviews", "description": "Rows that a classifier rejected, for people to label."},

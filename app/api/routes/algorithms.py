@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from app.api.edge.router import Router
 from app.api.params.common import Cursor, Limit
 from app.ml import nested
-from app.ml.catalogue import catalogue, find
+from app.ml.catalogue import every_entry, find
 from app.ml.contract.algorithm import JSON, Algorithm, Params
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage, output_cards
 
@@ -22,7 +22,7 @@ router = Router(prefix="/v1/algorithms", tags=["algorithms"])
 @router.get("")
 async def list_algorithms(limit: Limit = 200, cursor: Cursor = None) -> AlgorithmPage:
     """List the algorithms in alphabetical order, without their `method`."""
-    after = (name for name in catalogue() if cursor is None or name > cursor)
+    after = (name for name in every_entry() if cursor is None or name > cursor)
     cards = [_card(name).model_copy(update={"method": None}) for name in islice(after, limit + 1)]
     return AlgorithmPage(items=cards[:limit], next_cursor=cards[limit - 1].name if len(cards) > limit else None)
 

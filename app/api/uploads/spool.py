@@ -65,40 +65,43 @@ def demand_raw(request: Request) -> None:
         raise UnsupportedMediaType("Forms go to /v1/datasets/upload; here the body is the file itself.")
 
 
-async def receive(request: Request, spool: Spool) -> None:
-    """The body, decompressed, into `spool`. Raises what `chunks` does, and StorageFull."""
-    spool.demand_room(declared(request))
-    async for chunk in body_chunks(request):
+async def receive(request: Request, spool: Spool, most: int | None = None) -> None:
+    """The body, decompressed, into `spool`. Raises what `chunks` does, and StorageFull.
+
+    most: bytes of the body; None: those of a dataset.
+    """
+    spool.demand_room(declared(request, most))
+    async for chunk in body_chunks(request, most):
         await spool.write(chunk)
     await spool.flush()
 
 
-def declared(request: Request) -> int:
+def declared(request: Request, most: int | None = None) -> int:
     """The size the sender announces; 0 if it does not. Raises BodyTooLarge."""
     length = request.headers.get("content-length", "0")
     size = int(length[:20]) if length.isascii() and length.isdigit() else 0  # int() refuses thousands of digits
-    if size > request.app.settings.max_upload_bytes:
-        raise _too_large(request)
+    if size > _limit(request, most):
+        raise _too_large(request, most)
     return size
 
 
-async def body_chunks(request: Request) -> AsyncIterator[bytes]:
+async def body_chunks(request: Request, most: int | None = None) -> AsyncIterator[bytes]:
     """The body, decompressed, until it is too much or too late.
 
     Raises UnsupportedEncoding, BodyTooLarge, RequestTimeout, MalformedEncoding.
     """
     inflater, size = inflater_of(request.scope[BY_NAME]), 0
-    async for arrived in _arriving(request):
+    async for arrived in _arriving(request, most):
         for chunk in (arrived,) if inflater is None else inflater.feed(arrived):
             size += len(chunk)
-            if size > request.app.settings.max_upload_bytes:
-                raise _too_large(request)
+            if size > _limit(request, most):
+                raise _too_large(request, most)
             yield chunk
     if inflater is not None:
         inflater.finish()
 
 
-async def _arriving(request: Request) -> AsyncIterator[bytes]:
+async def _arriving(request: Request, most: int | None) -> AsyncIterator[bytes]:
     """The bytes that arrive, whatever was announced."""
     settings, size = request.app.settings, 0
     stream = request.stream()
@@ -111,10 +114,15 @@ async def _arriving(request: Request) -> AsyncIterator[bytes]:
         if chunk is None:
             return
         size += len(chunk)
-        if size > settings.max_upload_bytes:
-            raise _too_large(request)
+        if size > _limit(request, most):
+            raise _too_large(request, most)
         yield chunk
 
 
-def _too_large(request: Request) -> BodyTooLarge:
-    return BodyTooLarge(f"At most {request.app.settings.max_upload_bytes} bytes are accepted.")
+def _limit(request: Request, most: int | None) -> int:
+    limit: int = request.app.settings.max_upload_bytes
+    return limit if most is None else most
+
+
+def _too_large(request: Request, most: int | None) -> BodyTooLarge:
+    return BodyTooLarge(f"At most {_limit(request, most)} bytes are accepted.")

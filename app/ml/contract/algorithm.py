@@ -237,6 +237,8 @@ class Algorithm(Generic[P, S]):
     """True if it learns from counts: no column has numbers below 0, and none is scaled."""
     terms: Callable[[S], Matrix | None] | None = None
     """(d, s) weights of the terms of texts for each class or cluster; those of `linear`, where nothing is declared."""
+    offered: bool = True
+    """False if no training can choose it: other jobs make its models."""
     rowwise: bool = False
     """Each row is predicted with the same bits among any other rows: rows of different callers may be predicted
     together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""

@@ -17,7 +17,7 @@ from pydantic import Field, StringConstraints
 
 from app.errors import InvalidRequest
 from app.faults import Fault
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import every_entry
 from app.ml.contract.algorithm import Task
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
@@ -102,7 +102,7 @@ def _keep_faults(request: PredictJobRequest, header: Header, sheet: Sheet) -> It
 def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault]:
     if request.confidence is not None and not Task(header.task).of_numbers:
         yield Fault("/confidence", f"Only a regression has prediction intervals; this is a {header.task}.")
-    entry = catalogue().get(header.algorithm)
+    entry = every_entry().get(header.algorithm)
     offered = offered_outputs(entry.algorithm, Task(header.task)) if entry else {}
     for i, name in enumerate(request.include):
         if name not in offered:

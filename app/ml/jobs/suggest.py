@@ -15,7 +15,7 @@ from pydantic import Field
 
 from app.errors import InvalidRequest
 from app.faults import Fault
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import catalogue, every_entry
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.model_reference import ModelRef
@@ -165,7 +165,7 @@ def _source_faults(request: SuggestRequest) -> Iterator[Fault]:
 
 
 def _surrogate_faults(header: Header) -> Iterator[Fault]:
-    entry = catalogue().get(header.algorithm)
+    entry = every_entry().get(header.algorithm)
     able = [name for name, one in catalogue().items() if one.algorithm.random_function is not None]
     if entry is not None and entry.algorithm.random_function is None:
         detail = f"A {header.algorithm} has no uncertainty of its function: take a version of {', '.join(able)}."

@@ -1,12 +1,12 @@
 import jsonschema_rs
 import pytest
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import every_entry
 
 
 def test_the_catalogue_is_served_whole_and_in_pages(client):
     whole = client.get("/v1/algorithms").json()
-    assert [card["name"] for card in whole["items"]] == sorted(catalogue())
+    assert [card["name"] for card in whole["items"]] == sorted(every_entry())
     assert "next_cursor" not in whole
     pages, cursor = [], None
     while True:
@@ -18,10 +18,10 @@ def test_the_catalogue_is_served_whole_and_in_pages(client):
     assert pages == whole["items"]
 
 
-@pytest.mark.parametrize("name", sorted(catalogue()))
+@pytest.mark.parametrize("name", sorted(every_entry()))
 def test_a_card_says_what_its_file_says(client, name):
     card = client.get(f"/v1/algorithms/{name}").json()
-    entry = catalogue()[name]
+    entry = every_entry()[name]
     assert all(card[part] for part in ("title", "gist", "method", "use_when", "references"))
     assert card["tasks"] == sorted(entry.algorithm.tasks)
     defaults = entry.algorithm.params().model_dump(mode="json")

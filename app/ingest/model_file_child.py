@@ -1,0 +1,62 @@
+"""A process that parses one model file of another library under its limits, and ends.
+
+Its arguments are the format, the path, the descriptor of the result, and limits on memory and seconds. What it reads
+may be hostile, and its parsers are C++: whatever becomes of it, the service and the job's process live on.
+"""
+
+import os
+import resource
+import sys
+import traceback
+from pathlib import Path
+
+from app.errors import ImportUnsupported, InvalidData, ValiantError
+from app.faults import Fault
+from app.ingest import lightgbm_file, xgboost_file
+from app.ingest.protocol import Refusal
+from app.ml.models.parsed_model import write
+from app.ml.numerics.trees.foreign_trees import damaged
+from app.process_memory import limit, without_optional
+
+PARSERS = {"lightgbm": lightgbm_file.parse, "xgboost": xgboost_file.parse}
+PARSED, REFUSED = b"P", b"R"
+"""First byte of the result: a `ParsedModel`, or a `Refusal` in JSON."""
+
+
+def main(file_format: str, path: str, descriptor: str, memory_bytes: str, seconds: str) -> None:
+    """Write the result to the descriptor."""
+    without_optional()
+    limit(int(memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with os.fdopen(int(descriptor), "wb") as result:
+        result.write(_response(file_format, Path(path)))
+
+
+def _response(file_format: str, path: Path) -> bytes:
+    try:
+        return PARSED + write(PARSERS[file_format](path))
+    except ImportError:
+        detail = "The worker lacks treelite, which reads these files: install valiant[import] there."
+        return _refused(ImportUnsupported(faults=[Fault("/file_format", detail, "not_installed")]))
+    except ValiantError as error:
+        return _refused(error)
+    except Exception as error:  # noqa: BLE001  a file nobody thought of must not look like a fault of the service
+        if type(error).__name__ == "TreeliteError":
+            return _refused(damaged("The parser refuses the file: " + _reason(str(error))))
+        refusal = Refusal(code=InvalidData.code, detail="The file could not be read.", trace=traceback.format_exc())
+        return REFUSED + refusal.model_dump_json().encode()
+
+
+def _reason(message: str) -> str:
+    """The message of treelite without the place in its own source."""
+    first = message.strip().splitlines()[0] if message.strip() else ""
+    return "".join(filter(str.isprintable, first.rpartition("Check failed: ")[2].rpartition(".cc")[2]))[:200]
+
+
+def _refused(error: ValiantError) -> bytes:
+    return REFUSED + Refusal(code=error.code, detail=error.detail, faults=list(error.faults)).model_dump_json().encode()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,194 @@
+"""Import a model of XGBoost or LightGBM from its file: a new version that predicts as that library does.
+
+The file is parsed in a process of its own, under limits, and stored as this service's own trees. On rows at and beside
+every threshold its sums must be those of treelite's reference; with `check`, its predictions must also be the user's.
+Else no version is made. What would be predicted otherwise without a word is refused by name, such as `zero_as_missing`
+and linear leaves of LightGBM.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from app.errors import InvalidRequest
+from app.faults import Fault
+from app.ml.contract.column_names import no_column
+from app.ml.contract.columns import TableColumn
+from app.ml.contract.labels import Label
+from app.ml.contract.model_reference import Name
+from app.ml.contract.progress import Reporter, Stages
+from app.ml.contract.task import Task
+from app.ml.evaluation.report import Report
+from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Source, Trained
+from app.ml.models.golden import ROWS, record_golden, spaced
+from app.ml.models.import_check import Comparison, check_probes
+from app.ml.models.imported_model import NAME, ImportedInput, Naming, imported, table_of
+from app.ml.models.model import Model, encode
+from app.ml.models.parsed_model import ParsedModel
+from app.ml.tables.casting import kinds_used
+from app.ml.training.receipt import libraries
+from app.references import DatasetReference
+from app.wire import Body
+
+
+class ImportCheck(Body):
+    """The user's own predictions, made by the library itself."""
+
+    dataset: DatasetReference = Field(
+        description="The id or the name of a dataset with the inputs of the model and these predictions."
+    )
+    prediction_columns: list[str] = Field(
+        min_length=1,
+        max_length=10_000,
+        description="Columns of the predictions: the numbers of a regression; of a classification the predicted "
+        "classes, or the probability of the second of two classes, or the probabilities of all classes in their order.",
+    )
+
+
+class ImportRequest(Request):
+    """A model of another library, as a file that was uploaded."""
+
+    model: Name = Field(description="The model that gets a new version; made if it does not exist.")
+    file: UUID = Field(description="Id of the uploaded file, from `POST /v1/files`.")
+    file_format: Literal["lightgbm", "xgboost"] = Field(
+        description="Format of the file: the text of a LightGBM model, or the JSON or UBJSON of an XGBoost model."
+    )
+    task: Literal["classification", "regression"] | None = Field(
+        None, description="Task of the model; null: by the objective in the file."
+    )
+    target: str = Field(
+        "target", min_length=1, max_length=1000, description="Name of what is predicted, which the file does not hold."
+    )
+    inputs: list[ImportedInput] | None = Field(
+        None,
+        max_length=10_000,
+        description="Names and kinds of all columns, in the order of the file; null: those of the file.",
+    )
+    classes: list[Label] | None = Field(
+        None, min_length=2, max_length=10_000, description="Class labels in the order of the outputs; null: 0, 1, …"
+    )
+    check: ImportCheck | None = Field(
+        None, description="Predictions to compare with; null: only those of treelite on probe rows are compared."
+    )
+
+
+def needs(request: ImportRequest) -> Needs:
+    return Needs(() if request.check is None else (request.check.dataset,), files=(request.file,))
+
+
+def check(request: ImportRequest, known: JobContext) -> Checked:
+    if faults := [*_faults(request), *(_check_faults(request.check, known) if request.check else ())]:
+        raise InvalidRequest(faults=faults)
+    return Checked(request.model, algorithms=(NAME,))
+
+
+def run(request: ImportRequest, inputs: Inputs, progress: Reporter) -> Outcome:
+    (file,) = inputs.files
+    stages = Stages(progress)
+    stages(0.0, "parsing the file")
+    parsed = file.parse(request.file_format)
+    receipt = {"data_digest": file.digest, "file_format": request.file_format, "parser": parsed.parser}
+    naming = Naming(request.inputs, request.classes, request.task and Task(request.task), request.target)
+    model = imported(parsed, naming, receipt | {"libraries": libraries()})
+    stages(0.5, "comparing predictions")
+    check_probes(parsed)
+    if request.check is None:
+        rows, golden = 0, _probes(model, parsed)
+    else:
+        rows, golden = _compared(model, request.check, inputs.datasets[0])
+    stages(0.95, "writing the model")
+    return Outcome(trained=Trained(encode(model), _report(model, parsed, rows), record_golden(model, golden)))
+
+
+def _faults(request: ImportRequest) -> Iterator[Fault]:
+    seen = set()
+    for place, column in enumerate(request.inputs or ()):
+        if column.name in seen:
+            yield Fault(f"/inputs/{place}/name", "An earlier input has this name.", "duplicate")
+        seen.add(column.name)
+        if column.levels is not None and column.kind != "categorical":
+            yield Fault(f"/inputs/{place}/levels", "Only a categorical column has levels.", "not_allowed")
+        elif column.levels is not None and len(set(column.levels)) < len(column.levels):
+            yield Fault(f"/inputs/{place}/levels", "A level is named twice.", "duplicate")
+    if request.classes is not None and len({(type(one), one) for one in request.classes}) < len(request.classes):
+        yield Fault("/classes", "A class is named twice.", "duplicate")
+
+
+def _check_faults(wanted: ImportCheck, known: JobContext) -> Iterator[Fault]:
+    (sheet,) = known.datasets
+    names = {column.name for column in sheet.columns}
+    for place, name in enumerate(wanted.prediction_columns):
+        if name not in names:
+            yield no_column(f"/check/prediction_columns/{place}", name, names)
+
+
+def _compared(model: Model, wanted: ImportCheck, source: Source) -> tuple[int, pa.Table]:
+    """Number of rows, and some of them. Raises ImportMismatch and InvalidRequest."""
+    columns = {column.name: column for column in source.sheet.columns}
+    count = len(model.classes or ())
+    faults = [*_missing(model, columns)]
+    if len(wanted.prediction_columns) not in {1, count or 1}:
+        faults.append(Fault("/check/prediction_columns", f"Give one column, or {count or 1}.", "wrong_count"))
+    if faults:
+        raise InvalidRequest("The dataset of the check does not fit the model.", faults=faults)
+    names = [column.name for column in model.inputs]
+    comparison, golden = Comparison(), None
+    for batch in source.used_as(kinds_used(model.receipt)).batches:
+        comparison = comparison.after(model, batch, wanted.prediction_columns)
+        if golden is None:
+            golden = batch.select(names).take(pa.array(spaced(np.arange(batch.num_rows))))
+    comparison.demand(wanted.prediction_columns)
+    return comparison.rows, golden
+
+
+def _missing(model: Model, columns: dict[str, TableColumn]) -> Iterator[Fault]:
+    for column in model.inputs:
+        found = columns.get(column.name)
+        if found is None:
+            yield no_column("/check/dataset", column.name, columns)
+        elif found.kind not in {column.kind, column.source_kind, "text" if column.levels is not None else column.kind}:
+            detail = f"The column {column.name!r} is {found.kind} in the dataset, and {column.kind} in the model."
+            yield Fault("/check/dataset", detail, "wrong_kind")
+
+
+def _probes(model: Model, parsed: ParsedModel) -> pa.Table:
+    """Probe rows of finite numbers."""
+    x = parsed.probes.x
+    rows = np.flatnonzero(~np.isinf(x).any(axis=1))
+    if rows.size < ROWS:
+        x, rows = np.where(np.isinf(x), np.nan, x), np.arange(len(x))
+    return table_of(model.inputs, x[spaced(rows)])
+
+
+def _report(model: Model, parsed: ParsedModel, rows: int) -> Report:
+    probes = f"On {len(parsed.probes.x)} probe rows the sums of the trees are those of {parsed.parser}"
+    checked = f", and on {rows} rows the predictions are those given for the check" if rows else ""
+    return Report(
+        task=model.task,
+        evidence=f"{probes}{checked}. Nothing was trained and no row was held out.",
+        rows_train=0,
+        rows_test=0,
+        seed=0,
+        test=[],
+        train=[],
+        converged=True,
+        iterations=parsed.state.output.size,
+        columns=[column.name for column in model.inputs],
+        summary=model.algorithm.summary(model.params, model.state) if model.algorithm.summary else None,
+        warnings=list(parsed.warnings),
+    )
+
+
+KIND = Kind(
+    operation="import_model",
+    request=ImportRequest,
+    needs=needs,
+    check=check,
+    run=run,
+    dry_run="validate_import",
+    name="import",
+)

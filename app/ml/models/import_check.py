@@ -1,0 +1,105 @@
+"""An imported model beside its library: the same sums on probe rows, the same predictions on the user's rows."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from app.errors import ImportMismatch, InvalidData
+from app.faults import Fault
+from app.ml.algorithms.imported_trees import sums, transformed
+from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.contract.labels import codes_of
+from app.ml.models.model import Model, Predicted
+from app.ml.models.parsed_model import ParsedModel
+from app.ml.numerics.trees.forest import total
+
+TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
+"""Tolerance of predictions, relative to the largest number beside."""
+EPSILON = {"float32": 2.0**-24, "float64": 2.0**-53}
+TRANSFORM = 1e-6
+"""Tolerance of the transform alone: the reference computes it with 32 bits."""
+AT = "/check/prediction_columns"
+
+
+def check_probes(parsed: ParsedModel) -> None:
+    """Raises ImportMismatch unless sums and predictions of the probe rows are those of the reference.
+
+    Sums of T numbers in another order differ by T roundings of the sum of their absolute values at most.
+    """
+    x, params, state = parsed.probes.x, parsed.params, parsed.state
+    scale = total(state.trees._replace(values=np.abs(state.trees.values), left=state.trees.left.copy()), x)
+    scale = scale + np.abs(state.base).max()
+    bound = 4 * (1 + state.output.size) * EPSILON[params.arithmetic] * scale
+    apart = np.abs(sums(params, state, x) - parsed.probes.sums)
+    with np.errstate(over="ignore"):
+        ours = transformed(params, parsed.probes.sums)
+    other = ~np.isclose(ours, parsed.probes.predictions, rtol=TRANSFORM, atol=TRANSFORM, equal_nan=True)
+    if (rows := np.flatnonzero(~(apart <= bound).all(axis=1) | other.any(axis=1))).size:
+        detail = f"{rows.size} of {len(x)} probe rows are predicted otherwise than by treelite, which read the file."
+        raise ImportMismatch(detail, faults=[Fault("/file", detail, "probe_rows")])
+
+
+class Comparison(NamedTuple):
+    """Predictions of rows so far, beside the user's own."""
+
+    rows: int = 0
+    wrong: int = 0
+    worst: float = 0.0
+    column: int = 0
+    """Place of the column with the largest difference, or the first one with another class."""
+
+    def after(self, model: Model, table: pa.Table, columns: Sequence[str]) -> "Comparison":
+        """With these rows too. Raises InvalidData for columns that hold no predictions of the model."""
+        predicted, wrong, worst, column = (
+            model.predict(table),
+            np.zeros(table.num_rows, np.bool_),
+            self.worst,
+            self.column,
+        )
+        for place, (ours, theirs) in enumerate(_pairs(model, predicted, table, columns)):
+            apart = np.abs(ours - theirs) / max(float(np.nanmax(np.abs(theirs), initial=0.0)), 1e-300)
+            apart[np.isnan(ours) & np.isnan(theirs)] = 0.0
+            apart = np.where(np.isnan(apart), np.inf, apart)
+            wrong |= apart > TOLERANCE[dict(model.params)["arithmetic"]]
+            if apart.size and apart.max() > worst:
+                worst, column = float(apart.max()), place
+        return Comparison(self.rows + table.num_rows, self.wrong + int(wrong.sum()), worst, column)
+
+    def demand(self, columns: Sequence[str]) -> None:
+        """Raises ImportMismatch unless all predictions are the same."""
+        if self.wrong:
+            worst = (
+                f"the largest relative difference is {self.worst:.3g}" if np.isfinite(self.worst) else "some have none"
+            )
+            detail = f"{self.wrong} of {self.rows} rows differ in {columns[self.column]!r}; {worst}."
+            raise ImportMismatch(detail, faults=[Fault(f"{AT}/{self.column}", detail, "other_predictions")])
+
+
+def _pairs(
+    model: Model, predicted: Predicted, table: pa.Table, columns: Sequence[str]
+) -> Iterator[tuple[Vector, Vector]]:
+    """Our numbers and theirs (n,), for each column; of classes their codes, of which another is far away."""
+    if predicted.probabilities is None:
+        yield predicted.values.astype(np.float64), _numbers(table, columns[0])
+    elif len(columns) > 1:
+        for k, name in enumerate(columns):
+            yield predicted.probabilities[:, k], _numbers(table, name)
+    else:
+        cells = table.column(columns[0])
+        codes = codes_of(cells.to_pylist(), model.classes or ())
+        if (codes >= 0).all() or predicted.probabilities.shape[1] > 2:
+            yield predicted.values.astype(np.float64) + 1, codes.astype(np.float64) + 1
+        else:
+            yield predicted.probabilities[:, 1], _numbers(table, columns[0])
+
+
+def _numbers(table: pa.Table, name: str) -> Vector:
+    cells = table.column(name)
+    if not (pa.types.is_floating(cells.type) or pa.types.is_integer(cells.type)):
+        raise InvalidData(
+            f"The column {name!r} holds no numbers.", faults=[Fault(AT, "It holds no numbers.", "wrong_kind")]
+        )
+    found: Matrix = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return found

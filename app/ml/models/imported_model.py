@@ -1,0 +1,148 @@
+"""A model of another library as a model of this service: names of its inputs and classes around its trees."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from app.errors import InvalidRequest
+from app.faults import Fault
+from app.ml.contract.algorithm import JSON, Matrix, Task
+from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.contract.labels import Class
+from app.ml.models.model import Model
+from app.ml.models.parsed_model import ParsedColumn, ParsedModel
+from app.ml.numerics.trees.foreign_trees import resized
+from app.ml.preparation.preparation import Preparation
+from app.ml.preparation.state import PreparationState
+from app.wire import Body
+
+NAME = "imported_trees"
+ARROW = {ColumnKind.NUMERIC: pa.float64(), ColumnKind.BOOLEAN: pa.bool_(), ColumnKind.CATEGORICAL: pa.string()}
+MOST_LEVELS = 100_000
+
+
+class ImportedInput(Body):
+    """One input of the model, by the name under which rows hold it."""
+
+    name: str = Field(min_length=1, max_length=1000, description="Name of the column.")
+    kind: Literal["numeric", "boolean", "categorical"] = Field(
+        "numeric",
+        description="Kind of the column; boolean: rows hold true and false, which the trees compare as 1 and 0.",
+    )
+    levels: list[str] | None = Field(
+        None,
+        max_length=MOST_LEVELS,
+        description="Names of the categories, in the order of their codes in training; null: those of the file, or the "
+        "codes themselves.",
+    )
+
+
+class Naming(NamedTuple):
+    """The part of a model that a request states, beside the file."""
+
+    inputs: Sequence[ImportedInput] | None
+    classes: Sequence[Class] | None
+    task: Task | None
+    target: str
+
+
+def imported(parsed: ParsedModel, naming: Naming, receipt: Mapping[str, JSON]) -> Model:
+    """Raises InvalidRequest with every fault of the naming, each with its pointer into the request."""
+    task = naming.task or parsed.task
+    faults = [*_input_faults(parsed, naming.inputs), *_class_faults(parsed, task, naming.classes)]
+    if faults:
+        raise InvalidRequest("The request does not fit the file.", faults=faults)
+    columns = [_named(column, place, naming.inputs) for place, column in enumerate(parsed.columns)]
+    counts = np.array([0 if column.levels is None else len(column.levels) + 1 for column in columns], np.int64)
+    state = parsed.state._replace(
+        trees=resized(parsed.state.trees, counts),
+        classes=max(2, parsed.state.base.size) if task.of_classes else 0,
+    )
+    p = counts.size
+    learned = PreparationState(np.zeros(p), np.zeros(p), np.ones(p), counts > 0, np.zeros(p, np.bool_))
+    classes: tuple[Class, ...] = tuple(naming.classes or range(state.classes))
+    kinds = {column.name: column.kind for column in columns if column.source_kind}
+    return Model(
+        name=NAME,
+        task=task,
+        params=parsed.params,
+        state=state,
+        preparation=Preparation(tuple(columns), learned, keeps_missing=True, keeps_categories=True),
+        target=naming.target,
+        classes=classes if task.of_classes else None,
+        receipt={**receipt, "spec": {"kinds": kinds}},
+    )
+
+
+def table_of(inputs: Sequence[InputColumn], raw: Matrix) -> pa.Table:
+    """Rows as a client sends them, of a raw matrix (n, p) whose last code of a category is that of all others."""
+    return pa.table({column.name: _cells(column, values) for column, values in zip(inputs, raw.T, strict=True)})
+
+
+def _cells(column: InputColumn, values: Matrix) -> pa.Array:
+    missing = np.isnan(values)
+    if column.levels is None:
+        return pa.array(values, mask=missing).cast(ARROW[ColumnKind(column.kind)], safe=False)
+    other = "".join(["?", *column.levels])[:1000]  # longer than any of them
+    names = pa.array([*column.levels, other], pa.string())
+    return names.take(pa.array(np.where(missing, 0, values).astype(np.int64), mask=missing))
+
+
+def _named(column: ParsedColumn, place: int, inputs: Sequence[ImportedInput] | None) -> InputColumn:
+    if inputs is None:
+        kind = ColumnKind.NUMERIC if column.levels is None else ColumnKind.CATEGORICAL
+        levels = None if column.levels is None else list(column.levels)
+        return InputColumn(name=column.name, kind=kind, levels=levels, source_kind=column.source_kind)
+    given = inputs[place]
+    if given.kind != "categorical":
+        return InputColumn(name=given.name, kind=given.kind)
+    own = given.levels is None
+    levels = given.levels if given.levels is not None else list(column.levels or ())
+    return InputColumn(name=given.name, kind=given.kind, levels=levels, source_kind=column.source_kind if own else None)
+
+
+def _input_faults(parsed: ParsedModel, inputs: Sequence[ImportedInput] | None) -> Iterator[Fault]:
+    if inputs is None:
+        return
+    if len(inputs) != len(parsed.columns):
+        yield Fault(
+            "/inputs", f"The file has {len(parsed.columns)} columns, and here are {len(inputs)}.", "wrong_count"
+        )
+        return
+    compared = set(parsed.state.trees.column.tolist())
+    for place, (given, column) in enumerate(zip(inputs, parsed.columns, strict=True)):
+        at, categorical = f"/inputs/{place}", given.kind == "categorical"
+        if categorical and column.levels is None and (place in compared or given.levels is None):
+            yield Fault(f"{at}/kind", "The trees compare this column as a number.", "wrong_kind")
+        elif not categorical and column.levels is not None:
+            yield Fault(f"{at}/kind", "The trees test the categories of this column.", "wrong_kind")
+        elif given.levels is not None and column.levels is not None:
+            yield from _level_faults(f"{at}/levels", given.levels, column)
+
+
+def _level_faults(at: str, levels: Sequence[str], column: ParsedColumn) -> Iterator[Fault]:
+    own = column.levels or ()
+    if column.codes_only and len(levels) < len(own):
+        yield Fault(at, f"The trees test {len(own)} codes, and here are {len(levels)} names.", "wrong_count")
+    if not column.codes_only and tuple(levels) != own:
+        yield Fault(at, "The file names the categories, and differently.", "other_levels")
+
+
+def _class_faults(parsed: ParsedModel, task: Task, classes: Sequence[Class] | None) -> Iterator[Fault]:
+    count, single = parsed.state.classes, parsed.state.base.size == 1
+    if task is not parsed.task:
+        probable = parsed.params.transform in {"sigmoid", "step"}
+        if not single or not (task is Task.REGRESSION or (task is Task.CLASSIFICATION and probable)):
+            detail = f"The objective {parsed.params.objective or 'that is not stated'} is one of {parsed.task}."
+            yield Fault("/task", detail, "wrong_task")
+            return
+        count = 2
+    if classes is None:
+        return
+    if not task.of_classes:
+        yield Fault("/classes", "A regression has no classes.", "not_allowed")
+    elif len(classes) != count:
+        yield Fault("/classes", f"The model has {count} classes, and here are {len(classes)}.", "wrong_count")

@@ -1,0 +1,214 @@
+"""Trees of other libraries as flat arrays: siblings side by side, and tests of 32-bit numbers as tests of 64-bit ones.
+
+XGBoost and the forests of scikit-learn round the inputs to 32 bits before they compare them. Rounding is monotone, so
+that each such test is one of the number as it came, `x <= b`: b is the largest 64-bit number that is rounded to one for
+which the test is true. Nothing is rounded when rows are predicted, and no row takes another branch.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import ImportUnsupported, InvalidData
+from app.faults import Fault
+from app.ml.contract.algorithm import Labels, Vector
+from app.ml.numerics.trees.forest import Trees, sound
+
+BEYOND = 2.0**128
+"""The place of the 32-bit number after the largest finite one: half-way to it rounding to infinity begins."""
+MOST_TRUTHS = 1 << 28
+"""Members of all subsets together, at most: one byte each."""
+
+
+class ForeignTree(NamedTuple):
+    """One tree of N nodes in any order, the root first."""
+
+    column: NDArray[np.int32]
+    """(N,); -1 at a leaf."""
+    threshold: Vector
+    strict: NDArray[np.bool_]
+    """(N,) true: a row goes left where x < threshold; false: where x <= threshold."""
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    value: Vector
+    """(N,) of leaves."""
+    subset: NDArray[np.bool_]
+    """(N,) the test is whether the level is among some."""
+    members_right: NDArray[np.bool_]
+    """(N,) those go right, and all others left."""
+    begin: Labels
+    """(N,) of its levels in `levels`."""
+    end: Labels
+    levels: Labels
+
+
+def last_left(threshold: Vector, strict: NDArray[np.bool_], *, single: bool) -> Vector:
+    """(n,) the largest number that goes left; single: numbers are rounded to 32 bits first. Raises InvalidData.
+
+    >>> last_left(np.array([0.5]), np.array([True]), single=False)[0] == np.nextafter(0.5, 0)
+    np.True_
+    >>> b = last_left(np.array([0.5]), np.array([True]), single=True)[0]
+    >>> bool(np.float32(b) < 0.5), bool(np.float32(np.nextafter(b, 1)) < 0.5)
+    (True, False)
+    """
+    if np.isnan(threshold).any() or np.isneginf(threshold).any():
+        raise damaged("A threshold of a split is not a number.")
+    below = np.nextafter(threshold, -np.inf)
+    found = _rounded(threshold, strict) if single else np.where(strict, below, threshold)
+    return np.maximum(found, np.finfo(np.float64).min)
+
+
+@np.errstate(over="ignore")  # the number after the last finite one is infinite
+def _rounded(threshold: Vector, strict: NDArray[np.bool_]) -> Vector:
+    low = np.float32(-np.inf)
+    last = threshold.astype(np.float32)
+    over = (last > threshold) | (strict & (last == threshold))
+    last = np.where(over, np.nextafter(last, low), last)
+    middle = (_finite(last) + _finite(np.nextafter(last, -low))) / 2  # exact
+    even = last.view(np.uint32) % 2 == 0  # of two that are equally near the even one is taken
+    found = np.where(even, middle, np.nextafter(middle, -np.inf))
+    return np.where(np.isposinf(last), np.inf, found)
+
+
+def _finite(single: NDArray[np.float32]) -> Vector:
+    return np.clip(single.astype(np.float64), -BEYOND, BEYOND)
+
+
+def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, single: bool) -> Trees:
+    """All trees; known: (d,) levels that a column is known to have, at least. Values are (L, 1).
+
+    A column of categories has one code more than levels, for all others. Raises InvalidData for what is no tree, and
+    ImportUnsupported for a column that is a number here and a category there.
+    """
+    orders = [_order(tree) for tree in trees]
+    sizes = np.array([order.size for order in orders], np.int64)
+    starts = np.concatenate([[0], sizes.cumsum()]).astype(np.int64)
+    if starts[-1] >= 2**31:
+        raise damaged("There are too many nodes.")
+    parts = [_ordered(tree, order, at) for tree, order, at in zip(trees, orders, starts, strict=False)]
+    column, threshold, strict, left, missing, value, subset = (
+        np.concatenate([part[i] for part in parts]) for i in range(7)
+    )
+    if (column >= columns).any():
+        raise damaged("A split is of a column that does not exist.")
+    is_split = column >= 0
+    plain = is_split & ~subset
+    levels = _levels(trees, column, subset, plain, known)
+    truths = np.zeros(column.size, np.int64)
+    truths[subset] = levels[column[subset]]
+    ends = truths.cumsum()
+    if ends.size and ends[-1] > MOST_TRUTHS:
+        raise ImportUnsupported(
+            faults=[Fault("/trees", "The splits of categories name too many levels.", "too_many_levels")]
+        )
+    threshold[plain] = last_left(threshold[plain], strict[plain], single=single)
+    threshold[subset] = (ends - truths)[subset]
+    threshold[~is_split] = 0.0
+    left[~is_split] = np.arange((~is_split).sum())
+    if not np.isfinite(value[~is_split]).all():
+        raise damaged("The value of a leaf is not finite.")
+    return sound(
+        Trees(
+            starts[:-1].astype(np.int32),
+            column.astype(np.int32),
+            threshold,
+            left.astype(np.int32),
+            np.where(is_split, missing, 0).astype(np.int8),
+            np.zeros(column.size),
+            levels,
+            _members(trees, orders, subset, truths),
+            np.ascontiguousarray(value[~is_split][:, None]),
+        )
+    )
+
+
+def resized(trees: Trees, levels: Labels) -> Trees:
+    """With other numbers of codes (d,) of the columns of categories: the last code stays that of all other levels."""
+    subset = (trees.column >= 0) & (trees.levels[trees.column] > 0)
+    before, after = trees.levels[trees.column[subset]], levels[trees.column[subset]]
+    ends = after.cumsum()
+    place = np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - after, after)
+    last = place == np.repeat(after, after) - 1
+    place = np.where(last, np.repeat(before, after) - 1, np.minimum(place, np.repeat(before, after) - 1))
+    members = trees.members[np.repeat(trees.threshold[subset].astype(np.int64), after) + place]
+    threshold = trees.threshold.copy()
+    threshold[subset] = ends - after
+    return sound(trees._replace(levels=levels, members=members, threshold=threshold, left=trees.left.copy()))
+
+
+def damaged(detail: str) -> InvalidData:
+    return InvalidData(f"The file is damaged, or no model. {detail}", faults=[Fault("/trees", detail, "damaged_file")])
+
+
+def _order(tree: ForeignTree) -> Labels:
+    """The nodes from the root down, level by level. Raises InvalidData unless each is reached once, if at all."""
+    n = tree.column.size
+    seen = np.zeros(n, np.bool_)
+    front = np.zeros(min(n, 1), np.int64)
+    seen[front] = True
+    found = [front]
+    while (splits := front[tree.column[front] >= 0]).size:
+        front = np.stack([tree.left[splits], tree.right[splits]], axis=1).ravel().astype(np.int64)
+        if (front < 0).any() or (front >= n).any() or seen[front].any() or np.unique(front).size < front.size:
+            raise damaged("The children of a node lead nowhere, or back.")
+        seen[front] = True
+        found.append(front)
+    if not n:
+        raise damaged("A tree has no nodes.")
+    return np.concatenate(found)
+
+
+def _ordered(tree: ForeignTree, order: Labels, start: int) -> tuple[NDArray[np.generic], ...]:
+    place = np.zeros(tree.column.size, np.int64)
+    place[order] = np.arange(order.size)
+    left = place[np.clip(tree.left[order], 0, None)] + start
+    kept = (of[order] for of in (tree.column, tree.threshold, tree.strict))
+    missing = np.where(tree.missing_left[order], 0, 1)
+    return *kept, left, missing, tree.value[order], tree.subset[order] & (tree.column[order] >= 0)
+
+
+def _levels(
+    trees: Sequence[ForeignTree],
+    column: Labels,
+    subset: NDArray[np.bool_],
+    plain: NDArray[np.bool_],
+    known: Labels,
+) -> Labels:
+    """(d,) codes of each column, with one for all other levels; 0 for a number."""
+    levels = known.astype(np.int64)
+    for tree in trees:
+        nodes = np.flatnonzero(tree.subset & (tree.column >= 0) & (tree.end > tree.begin))
+        for node in nodes.tolist():
+            members = tree.levels[tree.begin[node] : tree.end[node]]
+            at = tree.column[node]
+            if members.size and 0 <= at < levels.size:
+                levels[at] = max(levels[at], int(members.max()) + 1)
+    categorical = levels > 0
+    categorical[column[subset]] = True
+    if categorical[column[plain]].any():
+        raise ImportUnsupported(
+            faults=[Fault("/trees", "A column is compared as a number and as a category.", "mixed_column")]
+        )
+    return np.where(categorical, levels + 1, 0)
+
+
+def _members(
+    trees: Sequence[ForeignTree], orders: Sequence[Labels], subset: NDArray[np.bool_], truths: Labels
+) -> NDArray[np.bool_]:
+    """Truths, one for each level of each such node: the level goes left."""
+    found = np.zeros(int(truths.sum()), np.bool_)
+    starts = (truths.cumsum() - truths)[subset]
+    nodes = ((tree, node) for tree, order in zip(trees, orders, strict=True) for node in order[_subsets(tree, order)])
+    for (tree, node), start, size in zip(nodes, starts, truths[subset], strict=True):
+        right = bool(tree.members_right[node])
+        found[start : start + size] = right
+        found[start + tree.levels[tree.begin[node] : tree.end[node]]] = not right
+    return found
+
+
+def _subsets(tree: ForeignTree, order: Labels) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = tree.subset[order] & (tree.column[order] >= 0)
+    return found
