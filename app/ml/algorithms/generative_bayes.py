@@ -209,7 +209,7 @@ def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = N
     return described | {"columns": column_summaries(density, units) if density else None}
 
 
-def terms(state: State) -> Matrix | None:
+def terms(_params: GenerativeBayes, state: State) -> Matrix | None:
     """(d, k) logarithm of the share of a column in a class, less that of all classes alike."""
     if state.multinomials is None:
         return None

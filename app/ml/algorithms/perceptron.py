@@ -175,6 +175,12 @@ def summary(params: Perceptron, state: State, units: Affine | None = None) -> JS
     }
 
 
+def terms(params: Perceptron, state: State) -> Matrix:
+    """(d, k) weights; of two classes those of the second alone, (d, 1)."""
+    weights = _weights(params, state)[:, :-1].T
+    return weights[:, 1:] if weights.shape[1] == 2 else weights
+
+
 def capacity(params: Perceptron, state: State, data: Data) -> Capacity:
     mistakes = None if math.isnan(state.bound) else Mistakes(state.mistakes, state.bound, len(data.x))
     return planes(params, state, data)._replace(mistakes=mistakes)
@@ -266,6 +272,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     update=update,
     accepts={Accepts.SPARSE},
+    terms=terms,
     in_stages=lambda _: (),
     passes=lambda params: params.epochs,
     predict=predict,
