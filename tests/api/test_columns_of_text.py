@@ -159,6 +159,17 @@ def test_numbers_are_predicted_from_texts_by_smooth_losses(client, done, dataset
     assert "It learns from the text 'note'" in refused.json()["errors"][0]["detail"]
 
 
+def test_a_perceptron_learns_classes_from_texts(client, done, dataset):
+    done("train", body(dataset, "note-signs", {"name": "perceptron"}, {"stop_words": ["the", "of", "and"]}))
+    rows = [{"note": text} for text in TEXTS]
+    found = client.post("/v1/models/note-signs/predict", json={"rows": rows}).json()
+    assert flags(found) == FLAGS
+    assert found["predictions"][0] != found["predictions"][1]
+    report = client.get("/v1/models/note-signs/versions/1/report").json()
+    assert {one["name"] for one in report["guarantees"]["certificates"]} >= {"vc_dimension", "mistakes"}
+    assert all(one["largest"][0]["term"] in WORDS[one["label"]] for one in report["terms"])
+
+
 def test_a_vocabulary_that_is_cut_is_reported(client, done, dataset):
     done("train", body(dataset, "note-short", how={"max_features": 5}))
     report = client.get("/v1/models/note-short/versions/1/report").json()

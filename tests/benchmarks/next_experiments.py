@@ -1,6 +1,6 @@
 """Suggestions of next experiments beside scikit-optimize, on six test functions with known minima.
 
-Run `python tests/benchmarks/next_experiments.py [seeds]`: by default 5 seeds. Both begin with the same 20 rows (a Sobol
+Run `python tests/benchmarks/next_experiments.py [seeds]`: 11 seeds by default. Both begin with the same 20 rows (Sobol
 sequence) and minimise by expected improvement, one suggestion after the other, 40 of them: 60 rows in all. An optimum
 counts as found where the best value is above the minimum by at most 1 % of the median of the function over its box. The
 numbers are medians over the seeds: suggestions until then, and the gap left after 40, as a share of that median.
@@ -154,5 +154,5 @@ if __name__ == "__main__":
         sys.path.append(os.environ["RIVAL"])
     contestants = {"ours": run_ours} | ({"theirs": run_rival} if "RIVAL" in os.environ else {})
     for wanted in FUNCTIONS:
-        sys.stdout.write(f"{race(wanted, int((sys.argv[1:] or ['5'])[0]), contestants)}\n")
+        sys.stdout.write(f"{race(wanted, int((sys.argv[1:] or ['11'])[0]), contestants)}\n")
         sys.stdout.flush()

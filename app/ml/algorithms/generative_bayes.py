@@ -61,6 +61,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.density.class_columns import column_summaries
 from app.ml.numerics.density.multinomial import (
     Multinomials,
@@ -93,6 +94,8 @@ from app.ml.numerics.linear_models.softmax import of_two
 
 BLOCK = 2**18
 """Numbers worked on at a time: with fewer, the calls for a block cost more than its rows."""
+SPARSE_ROWS = 2**11
+"""Rows worked on at a time where these are sparse."""
 NO_PRIORS = "There are {} priors for {} classes."
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -157,6 +160,8 @@ def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
 def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
     shares = np.empty((len(x), len(state.log_priors)))
     step = max(1, BLOCK // max(1, x.shape[1])) if state.multinomials is None else len(x)
+    if sparse(x) is not None:
+        step = SPARSE_ROWS
     two = len(state.log_priors) == 2 and np.isfinite(state.log_priors).all()
     for start in range(0, len(x), step):
         block = slice(start, start + step)
@@ -204,7 +209,7 @@ def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = N
     return described | {"columns": column_summaries(density, units) if density else None}
 
 
-def terms(state: State) -> Matrix | None:
+def terms(_params: GenerativeBayes, state: State) -> Matrix | None:
     """(d, k) logarithm of the share of a column in a class, less that of all classes alike."""
     if state.multinomials is None:
         return None

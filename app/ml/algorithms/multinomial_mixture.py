@@ -200,7 +200,7 @@ def summary(params: MultinomialMixture, state: State) -> JSON:
     }
 
 
-def terms(state: State) -> Matrix:
+def terms(_params: MultinomialMixture, state: State) -> Matrix:
     """(d, k) logarithm of the probability of a column in a component, less that in all of them."""
     profiles = np.log(np.maximum(state.profiles, np.finfo(np.float64).tiny))
     return (profiles - state.shares @ profiles).T

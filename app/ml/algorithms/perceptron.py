@@ -48,6 +48,7 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Affine,
     Algorithm,
     ColumnUnits,
@@ -64,10 +65,12 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.capacity import Capacity, Mistakes, planes
 from app.ml.contract.progress import part_of
+from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import forms
 from app.ml.numerics.linear_models.perceptron import perceptron_pass
+from app.ml.numerics.linear_models.sparse_perceptron import sparse_perceptron_pass
 
 LARGEST = 1e145
 """Numbers whose squares can be added up."""
@@ -172,6 +175,12 @@ def summary(params: Perceptron, state: State, units: Affine | None = None) -> JS
     }
 
 
+def terms(params: Perceptron, state: State) -> Matrix:
+    """(d, k) weights; of two classes those of the second alone, (d, 1)."""
+    weights = _weights(params, state)[:, :-1].T
+    return weights[:, 1:] if weights.shape[1] == 2 else weights
+
+
 def capacity(params: Perceptron, state: State, data: Data) -> Capacity:
     mistakes = None if math.isnan(state.bound) else Mistakes(state.mistakes, state.bound, len(data.x))
     return planes(params, state, data)._replace(mistakes=mistakes)
@@ -195,7 +204,9 @@ def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts
     """After one pass in this order. Raises InvalidData where products overflow."""
     coef, drift = state.coef.copy(), state.drift.copy()
     constant = float(params.fit_intercept)
-    mistakes = perceptron_pass(data.x, data.codes, data.weights, order, constant, coef, drift, state.rounds, counts)
+    arguments = data.codes, data.weights, order, constant, coef, drift, state.rounds, counts
+    rows = sparse(data.x)
+    mistakes = perceptron_pass(data.x, *arguments) if rows is None else sparse_perceptron_pass(rows, *arguments)
     radius = max(state.radius, math.hypot(_longest(data.x), constant))
     if not max(radius, float(np.abs([coef, drift]).max())) < LARGEST:  # NaN is not either
         raise InvalidData("The inputs are too large to be multiplied with each other: scale them.")
@@ -206,6 +217,8 @@ def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts
 
 def _longest(x: Matrix) -> float:
     with np.errstate(over="ignore"):
+        if (rows := sparse(x)) is not None:
+            return math.sqrt(float(rows.row_sums(np.square(rows.csr.data)).max()))
         square = float(np.vecdot(x, x).max())
     if 1 / LARGEST < square < math.inf:
         return math.sqrt(square)
@@ -258,6 +271,8 @@ ALGORITHM = Algorithm(
     degrees=lambda _: True,
     fit=fit,
     update=update,
+    accepts={Accepts.SPARSE},
+    terms=terms,
     in_stages=lambda _: (),
     passes=lambda params: params.epochs,
     predict=predict,

@@ -235,8 +235,9 @@ class Algorithm(Generic[P, S]):
     """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
     counts: Callable[[P], bool] = lambda _: False
     """True if it learns from counts: no column has numbers below 0, and none is scaled."""
-    terms: Callable[[S], Matrix | None] | None = None
-    """(d, s) weights of the terms of texts for each class or cluster; those of `linear`, where nothing is declared."""
+    terms: Callable[[P, S], Matrix | None] | None = None
+    """Maps (params, state) to the weights (d, s) of the terms of texts for each class or cluster; those of `linear`,
+    where nothing is declared."""
     offered: bool = True
     """False if no training can choose it: other jobs make its models."""
     rowwise: bool = False

@@ -28,7 +28,7 @@ Truths: TypeAlias = NDArray[np.bool_]
 SHORTEST = 2
 """Characters of a word at least."""
 SPACE = 32
-BLOCK = 1 << 20
+BLOCK = 1 << 19
 """Bytes of documents that are worked on at once; each takes about 50 bytes of memory, more of long runs."""
 
 
@@ -91,8 +91,9 @@ def _words(texts: pa.Array, how: TextColumn) -> Units:
     starts, ends = _stretches(inside, document)
     long = ends - starts >= SHORTEST
     starts, ends = starts[long], ends[long]
-    sizes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
-    places = np.concatenate([[0], np.cumsum(sizes)])
+    sizes = 1 + (points >= 0x80).view(np.uint8) + (points >= 0x800) + (points >= 0x10000)
+    places = np.zeros(points.size + 1, np.int32)
+    np.cumsum(sizes, out=places[1:])
     edges = np.column_stack([places[starts], places[ends]]).ravel()  # words, and what is between them
     data = pa.py_buffer(_bytes(texts))
     stretches = pa.Array.from_buffers(

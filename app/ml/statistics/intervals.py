@@ -22,6 +22,8 @@ HEAVIEST = 2.7
 """Growth of the variance of a mean square under the heaviest tails: t₃ errors are then covered (simulated)."""
 HEAVY_ROWS = 100
 """Fewer errors than this do not show heavy tails."""
+PICKS = 1 << 16
+"""Rows drawn at a time."""
 GROUPS = 1000
 """More rows than this are resampled in random groups, so the cost stays that of a small table."""
 
@@ -191,11 +193,14 @@ class Resamples(NamedTuple):
     @classmethod
     def of(cls, n: int, rng: np.random.Generator) -> Self:
         groups = min(n, GROUPS)
-        picks = rng.integers(0, groups, (RESAMPLES, groups))
-        picks += np.arange(RESAMPLES)[:, None] * groups
-        counts: Matrix = np.bincount(picks.ravel(), minlength=RESAMPLES * groups).reshape(-1, groups).astype(np.float64)
-        left_out = 1.0 - np.eye(groups)[: groups if groups > 1 else 0]
-        return cls(rng.permutation(n) % groups, np.vstack([counts, left_out]))
+        counts = np.ones((RESAMPLES + (groups if groups > 1 else 0), groups))
+        step = 1 + PICKS // groups
+        for start in range(0, RESAMPLES, step):
+            draws = counts[start : min(start + step, RESAMPLES)]
+            picks = rng.integers(0, groups, draws.shape) + np.arange(len(draws))[:, None] * groups
+            draws[:] = np.bincount(picks.ravel(), minlength=draws.size).reshape(draws.shape)
+        np.fill_diagonal(counts[RESAMPLES:], 0.0)
+        return cls(rng.permutation(n) % groups, counts)
 
     @classmethod
     def none(cls, n: int) -> Self:

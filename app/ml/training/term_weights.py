@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from app.ml.contract.algorithm import Algorithm, Labels, Matrix, Vector
+from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.evaluation.ranked_terms import RankedTerms, TermWeight
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.text_columns import WithTexts
@@ -22,7 +22,7 @@ def ranked_terms(
     training_set: TrainingSet, rows: Labels, state: Any, preparation: Preparation
 ) -> list[RankedTerms] | None:
     """rows: learned from. None of a model without texts, and where the algorithm has no weights of columns."""
-    weights = _weights(training_set.algorithm, state)
+    weights = _weights(training_set, state)
     if not isinstance(preparation, WithTexts) or weights is None:
         return None
     scores = weights.shape[1]
@@ -60,8 +60,9 @@ def vocabulary_warnings(preparation: Preparation) -> Iterator[str]:
             )
 
 
-def _weights(algorithm: Algorithm[Any, Any], state: Any) -> Matrix | None:
+def _weights(training_set: TrainingSet, state: Any) -> Matrix | None:
     """(d, s) of the columns."""
+    algorithm = training_set.algorithm
     if algorithm.terms is not None:
-        return algorithm.terms(state)
+        return algorithm.terms(training_set.params, state)
     return None if algorithm.linear is None else algorithm.linear(state).coef

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+import scipy
 from sklearn import datasets
 from sklearn.linear_model import Perceptron as Peer
 
 from app.errors import InvalidData
 from app.ml.algorithms import perceptron
 from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.contract.sparse_rows import SparseRows
 from app.ml.numerics.linear_models.perceptron import perceptron_pass
+from app.ml.numerics.linear_models.sparse_perceptron import sparse_perceptron_pass
 
 ONCE = {"epochs": 1, "shuffle": False}
 
@@ -254,3 +257,19 @@ def test_the_share_is_the_depth():
     state = fitted(of([[3.0, 0.0], [-1.0, 0.0]], [1, 0]), fit_intercept=False).state
     predicted = perceptron.predict(perceptron.Perceptron(), state, np.array([[3.0, 0], [0, 5], [1.5, 0], [-1, 0]]))
     np.testing.assert_allclose(predicted[:, 1], [1, 0.5, 0.75, 1 / 3])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sparse_rows_are_corrected_as_an_array(classes):
+    """Whole numbers: both sums are exact, so that every round is the same."""
+    rng = np.random.default_rng(classes)
+    x = rng.integers(-3, 4, (60, 9)) * (rng.random((60, 9)) < 0.3) * 1.0
+    codes, weights, order = rng.integers(0, classes, 60), 2.0 ** rng.integers(-1, 2, 60), rng.permutation(60)
+    found = []
+    for passes, rows in ((perceptron_pass, x), (sparse_perceptron_pass, SparseRows(scipy.sparse.csr_array(x)))):
+        coef, drift, counts = np.zeros((classes, 10)), np.zeros((classes, 10)), np.zeros(60, np.intp)
+        mistakes = passes(rows, codes, weights, order, 1.0, coef, drift, 5, counts)
+        found.append((mistakes, coef, drift, counts))
+    assert found[0][0] == found[1][0] > 0
+    for dense, few in zip(found[0][1:], found[1][1:], strict=True):
+        np.testing.assert_allclose(few, dense, rtol=1e-12, atol=1e-12)
