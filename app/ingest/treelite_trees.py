@@ -11,7 +11,7 @@ import numpy as np
 from app.errors import ImportUnsupported
 from app.faults import Fault
 from app.ml.algorithms.imported_trees import ImportedTrees, State
-from app.ml.contract.algorithm import Matrix, Task
+from app.ml.contract.algorithm import Matrix, TargetKind, Task
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
 from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened
 from app.ml.numerics.trees.probe_rows import probe_rows
@@ -71,7 +71,7 @@ def parsed(model: Any, described: Described) -> ParsedModel:
             "sigmoid": float(head.get_field("sigmoid_alpha")[0]),
         }
     )
-    task = Task.CLASSIFICATION if described.classifies else Task.REGRESSION
+    task = Task.of_target(TargetKind.CLASSES if described.classifies else TargetKind.NUMBERS)
     if k > 1 and not described.classifies:
         raise unsupported("several_outputs", "/objective", "The model predicts several numbers at once.")
     classes = max(2, k) if described.classifies else 0

@@ -62,6 +62,8 @@ CALLS = [
     lambda: SERVICE.train(DATASET, "species", n_estimators=3, **dict.fromkeys(TRAIN_FIELDS)),
     lambda: SERVICE.dataset("iris"),
     lambda: SERVICE.datasets(name="iris"),
+    lambda: SERVICE.upload_file(__file__),
+    lambda: SERVICE.file("1"),
     lambda: SERVICE.job("1"),
     lambda: SERVICE.jobs(3, state="failed", name="n"),
     lambda: SERVICE.model("m"),

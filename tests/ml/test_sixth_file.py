@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from app.ml.catalogue import catalogue
+
 ROOT = Path(__file__).parents[2]
 
 USED = """
@@ -367,7 +369,8 @@ def test_a_query_is_one_file(copy):
 
 def test_bad_files_are_noticed(copy):
     for file in (copy / "app/ml/algorithms").glob("[a-z]*.py"):
-        file.unlink()
+        if file.stem in catalogue():  # the others belong to jobs, which import them
+            file.unlink()
     shutil.rmtree(copy / "tests/ml/golden")
     for name, (right, wrong) in BAD.items():
         assert right in LINE, name

@@ -106,6 +106,21 @@ class Service(Record[M]):
         ]
 
     @operation
+    def upload_file(self, path: str | Path) -> Steps[dict[str, Any]]:
+        """Upload a file of a model of another library, for a job `import`; its `id` is what the job names."""
+        source = Path(path)
+        source.open("rb").close()  # what cannot be read is refused before the request
+        headers = {"Content-Type": "application/octet-stream"}
+        kept: dict[str, Any] = yield from self._json("POST", "files", content=lambda: _chunks(source), headers=headers)
+        return kept
+
+    @operation
+    def file(self, file_id: str) -> Steps[dict[str, Any]]:
+        """Size, digest and expiry of an uploaded file of a model."""
+        found: dict[str, Any] = yield from self._json("GET", "files", file_id)
+        return found
+
+    @operation
     def job(self, reference: str) -> Steps[Job[M]]:
         """A job by its id, or the newest of a name."""
         return Job(self.driver, (yield from self._json("GET", "jobs", reference)))

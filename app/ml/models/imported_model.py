@@ -135,7 +135,7 @@ def _class_faults(parsed: ParsedModel, task: Task, classes: Sequence[Class] | No
     count, single = parsed.state.classes, parsed.state.base.size == 1
     if task is not parsed.task:
         probable = parsed.params.transform in {"sigmoid", "step"}
-        if not single or not (task is Task.REGRESSION or (task is Task.CLASSIFICATION and probable)):
+        if not single or not (task.of_numbers or (task.of_classes and probable)):
             detail = f"The objective {parsed.params.objective or 'that is not stated'} is one of {parsed.task}."
             yield Fault("/task", detail, "wrong_task")
             return

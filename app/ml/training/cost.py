@@ -7,6 +7,7 @@ from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Accepts, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.task import PredictionKind
 from app.ml.numerics.clustering.validity import DISTANCES
 from app.ml.training.train_spec import TrainSpec
 
@@ -92,7 +93,7 @@ def _described(task: Task, size: Size) -> float:
     """Seconds of silhouettes and cards of clusters, and of what a map keeps of a sample of rows."""
     if task.labels:
         return min(size.rows**2, DISTANCES) * (3e-8 + 3e-10 * size.columns) + 6e-4 * size.columns
-    return 3e-4 * min(size.rows, 500) if task is Task.PROJECTION else 0.0
+    return 3e-4 * min(size.rows, 500) if task.record.prediction is PredictionKind.COORDINATES else 0.0
 
 
 def halving_seconds(spec: TrainSpec, chosen: Sequence[TableColumn], task: Task, size: Size) -> float:
