@@ -3,12 +3,14 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from app.errors import InvalidData
 from app.ingest import lightgbm_file, ubjson, xgboost_file
 from app.ml.algorithms.imported_trees import predict
 from app.ml.models.import_check import check_probes
+from app.ml.models.imported_model import Naming, imported
 from app.ml.models.parsed_model import read, write
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -74,6 +76,14 @@ LIBRARIES = {
 }
 
 
+def table(model, x):
+    """Rows as texts and numbers: a code is its text."""
+    texts = [[None if np.isnan(code) else str(int(code)) for code in column] for column in x[:, -1:].T]
+    columns = [*x.T[:-1], *texts] if model.inputs[-1].levels is not None else list(x.T)
+    names = [column.name for column in model.inputs]
+    return pa.table({name: pa.array(values, from_pandas=True) for name, values in zip(names, columns, strict=True)})
+
+
 def same(library, tmp_path, seed, objective, *, missing, categorical, count, n, **further):
     """Assert that n rows are predicted as by the library."""
     grow, parse, tolerance = LIBRARIES[library]
@@ -86,7 +96,9 @@ def same(library, tmp_path, seed, objective, *, missing, categorical, count, n, 
     check_probes(parsed)
     new = rows(n, rng, missing != "never", categorical=categorical)
     given = np.nan_to_num(new) if missing == "never" else new
-    ours, theirs = predict(parsed.params, parsed.state, given), theirs(given)
+    model = imported(parsed, Naming(None, None, None, "y"), {})
+    found = model.predict(table(model, given))
+    ours, theirs = found.values if found.probabilities is None else found.probabilities, theirs(given)
     if ours.ndim == 2 and theirs.ndim == 1:
         ours = ours[:, 1]
     reach = tolerance * np.abs(theirs).max()
