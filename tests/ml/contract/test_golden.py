@@ -28,8 +28,10 @@ def test_golden(case):
         pytest.fail(f"{file.name} was missing and has been written: look at it, then commit it")
     kept = json.loads(file.read_text())
     assert predicted["parameters"] == kept["parameters"]
-    # Another processor rounds differently; an algorithm that rounds this much differently has changed.
-    np.testing.assert_allclose(predicted["predictions"], kept["predictions"], rtol=1e-6, atol=1e-9)
+    # Another processor rounds differently, and thousands of steps of a network carry that into every number alike: an
+    # algorithm that differs by more than this, relative to its largest prediction, has changed.
+    scale = np.nanmax(np.abs(kept["predictions"]))
+    np.testing.assert_allclose(predicted["predictions"], kept["predictions"], rtol=0, atol=1e-6 * scale)
 
 
 def test_no_golden_file_is_left_behind(all_cases):
