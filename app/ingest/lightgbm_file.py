@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.ingest.treelite_trees import Described, parsed, unsupported
+from app.ingest.treelite_trees import Described, parsed
 from app.ml.contract.algorithm import JSON
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel
-from app.ml.numerics.trees.foreign_trees import damaged
+from app.ml.numerics.trees.foreign_trees import damaged, unsupported
 
 MISSING_BITS, ZERO = 2, 1
 """Bits 2 and 3 of `decision_type` state what is missing: nothing, zeros, or NaN."""

@@ -13,14 +13,12 @@ from pathlib import Path
 from app.errors import ImportUnsupported, InvalidData, ValiantError
 from app.faults import Fault
 from app.ingest import lightgbm_file, xgboost_file
-from app.ingest.protocol import Refusal
+from app.ingest.protocol import PARSED, REFUSED, Refusal
 from app.ml.models.parsed_model import write
 from app.ml.numerics.trees.foreign_trees import damaged
 from app.process_memory import limit, without_optional
 
 PARSERS = {"lightgbm": lightgbm_file.parse, "xgboost": xgboost_file.parse}
-PARSED, REFUSED = b"P", b"R"
-"""First byte of the result: a `ParsedModel`, or a `Refusal` in JSON."""
 
 
 def main(file_format: str, path: str, descriptor: str, memory_bytes: str, seconds: str) -> None:

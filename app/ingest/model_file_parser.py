@@ -9,12 +9,11 @@ import structlog
 
 from app.errors import ImportUnsupported, InvalidData
 from app.faults import Fault
-from app.ingest.protocol import Refusal
+from app.ingest.protocol import REFUSED, Refusal
 from app.ml.models.parsed_model import ParsedModel, read
 from app.socket_child import bare
 
 ERRORS = {error.code: error for error in (InvalidData, ImportUnsupported)}
-REFUSED = b"R"
 SECONDS = 600
 """Limit on the time of the processor."""
 LEAST_MEMORY, TIMES = 768 << 20, 64

@@ -20,6 +20,10 @@ STATUS = Struct("!i")
 """A child's exit status, or minus the signal that ended it."""
 
 
+PARSED, REFUSED = b"P", b"R"
+"""First byte of the result for a model file: a `ParsedModel`, or a `Refusal` in JSON."""
+
+
 class Order(Wire):
     """Comes with two open files: the upload, and an empty one for the chunks."""
 

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.errors import ImportUnsupported
-from app.faults import Fault
 from app.ml.algorithms.imported_trees import ImportedTrees, State
 from app.ml.contract.algorithm import Matrix, TargetKind, Task
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
-from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened
+from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened, unsupported
 from app.ml.numerics.trees.probe_rows import probe_rows
 
 STRICT, INCLUSIVE = 2, 3
@@ -83,11 +81,6 @@ def parsed(model: Any, described: Described) -> ParsedModel:
     probes = Probes(rows, _flat(sums, k), _flat(outcome, k))
     named = tuple(_with_codes(column, int(flat.levels[j])) for j, column in enumerate(columns))
     return ParsedModel(params, state, task, named, probes, f"treelite {treelite.__version__}", described.warnings)
-
-
-def unsupported(what: str, where: str, detail: str) -> ImportUnsupported:
-    """what: a stable code; where: a pointer into the file."""
-    return ImportUnsupported(faults=[Fault(where, detail, what)])
 
 
 def _outputs(head: Any, bases: int) -> int:

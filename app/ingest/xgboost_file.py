@@ -12,9 +12,9 @@ import numpy as np
 
 from app.ingest import ubjson
 from app.ingest.lightgbm_file import level_names
-from app.ingest.treelite_trees import Described, parsed, unsupported
+from app.ingest.treelite_trees import Described, parsed
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel
-from app.ml.numerics.trees.foreign_trees import damaged
+from app.ml.numerics.trees.foreign_trees import damaged, unsupported
 
 CLASSIFYING = {"binary:logistic", "binary:hinge", "multi:softmax", "multi:softprob"}
 BOOSTERS = {"gbtree", "dart"}

@@ -125,14 +125,7 @@ class Datasets:
 
     def payloads(self, dataset_id: UUID) -> Iterator[bytes]:
         """The table, a few MiB of rows at a time, each a compressed Arrow IPC stream; one transaction per batch."""
-        seq = 0
-        while True:
-            with self._work() as w:
-                payload = w.datasets.chunk(dataset_id, seq)
-            if payload is None:
-                return
-            yield payload
-            seq += 1
+        return self._work.chunks(lambda w, seq: w.datasets.chunk(dataset_id, seq))
 
     def tables(self, dataset_id: UUID) -> Iterator[pa.Table]:
         """The table, a few MiB of rows at a time."""

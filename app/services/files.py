@@ -37,11 +37,4 @@ class Files:
 
     def payloads(self, file_id: UUID) -> Iterator[bytes]:
         """The bytes, a few MiB at a time; one transaction for each."""
-        seq = 0
-        while True:
-            with self._work() as w:
-                payload = w.files.chunk(file_id, seq)
-            if payload is None:
-                return
-            yield payload
-            seq += 1
+        return self._work.chunks(lambda w, seq: w.files.chunk(file_id, seq))

@@ -1,7 +1,6 @@
 """Operations on models and their versions."""
 
 from collections.abc import Iterator
-from itertools import count
 
 from app.schemas.models import Model, ModelPage, ModelVersion, Report
 from app.services.model_loading import chunks
@@ -54,9 +53,4 @@ class Models:
 
     def training_rows(self, pointer: Pointer) -> Iterator[bytes]:
         """The hashes of its training rows, chunk by chunk; nothing for versions of earlier releases."""
-        for seq in count():
-            with self._work() as w:
-                chunk = w.training_rows.chunk(pointer.model, pointer.version, seq)
-            if chunk is None:
-                return
-            yield chunk
+        return self._work.chunks(lambda w, seq: w.training_rows.chunk(pointer.model, pointer.version, seq))

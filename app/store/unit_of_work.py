@@ -9,7 +9,8 @@ with `after_commit` run. No transaction is open while numpy runs.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -82,6 +83,15 @@ class WorkFactory:
 
     def __call__(self) -> Work:
         return Work(self.engine)
+
+    def chunks(self, read: Callable[[Work, int], bytes | None]) -> Iterator[bytes]:
+        """`read(w, 0)`, `read(w, 1)` and so on until there is none; one transaction for each."""
+        for seq in count():
+            with self() as w:
+                chunk = read(w, seq)
+            if chunk is None:
+                return
+            yield chunk
 
     def retry(self, decision: Callable[[Work], T], *, seconds: float = 30.0, until_room: bool = False) -> T:
         """Run `decision` in a unit of work, again after each lost connection, for up to `seconds`.

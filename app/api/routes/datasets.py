@@ -73,7 +73,7 @@ async def create_dataset(
     demand_raw(request)
     with services.datasets.spool() as file:
         spool = Spool(file)
-        await receive(request, spool)
+        await receive(request, spool, request.app.settings.max_upload_bytes)
         return await _keep(services, response, spool, name, file_format=file_format, options=options)
 
 

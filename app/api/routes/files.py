@@ -6,6 +6,7 @@ from uuid import UUID
 
 from fastapi import Path, Request, Response, status
 
+from app.api.edge.negotiation import BINARY
 from app.api.edge.openapi import declare
 from app.api.edge.router import Router
 from app.api.params.common import ServicesDep
@@ -15,8 +16,7 @@ from app.schemas.files import StoredFile
 
 router = Router(prefix="/v1/files", tags=["files"])
 CREATED = declare(201, {"Location": "Where the file is described."})
-BODY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-RAW_BODY = {"requestBody": {"required": True, "content": BODY}}
+RAW_BODY = {"requestBody": {"required": True, "content": {"application/octet-stream": BINARY}}}
 
 
 @router.post("", status_code=status.HTTP_201_CREATED, responses=CREATED, openapi_extra=RAW_BODY)
@@ -29,7 +29,7 @@ async def create_file(request: Request, response: Response, services: ServicesDe
     demand_raw(request)
     with services.datasets.spool() as file:
         spool = Spool(file)
-        await receive(request, spool, services.settings.max_file_bytes)
+        await receive(request, spool, request.app.settings.max_file_bytes)
         if not spool.size:
             raise InvalidData("The file is empty.")
         kept = await asyncio.to_thread(services.files.keep, file, size_bytes=spool.size, digest=spool.digest)

@@ -6,6 +6,7 @@ from fastapi import Header, Response, status
 from fastapi.responses import StreamingResponse
 
 from app.api.edge.etags import matches
+from app.api.edge.negotiation import BINARY
 from app.api.edge.openapi import declare
 from app.api.edge.router import Router
 from app.api.params.common import (
@@ -67,7 +68,7 @@ def get_model_report(model: ModelPath, version: VersionPath, services: ServicesD
     responses={
         200: {
             "description": "The stored bytes, in the safetensors format.",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {"application/octet-stream": BINARY},
             **declare(200, {"ETag": "The digest."})[200],
         },
         304: {"description": "The digest is the one in If-None-Match."},

@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.body import Headers
 from app.api.edge.middleware import Reply
-from app.api.edge.negotiation import demand_json
+from app.api.edge.negotiation import BINARY, demand_json
 from app.api.edge.openapi import declare
 from app.api.edge.router import Router
 from app.api.fast.route import Call, DirectRoute, Holds, Respond
@@ -38,7 +38,7 @@ from app.services.predictions import Served
 
 JSON_BYTES = "Inference-Header-Content-Length"
 HEADER = JSON_BYTES.lower().encode()
-BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+TENSORS = {"application/octet-stream": BINARY}
 INFERRED = declare(
     200,
     {
@@ -48,9 +48,9 @@ INFERRED = declare(
     },
     optional=(STALE, JSON_BYTES),
 )
-INFERRED[200]["content"] = BINARY
+INFERRED[200]["content"] = TENSORS
 BINARY_TOO: dict[str, Any] = {
-    "requestBody": {"content": BINARY},
+    "requestBody": {"content": TENSORS},
     "parameters": [
         {
             "name": JSON_BYTES,

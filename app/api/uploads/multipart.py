@@ -38,6 +38,7 @@ class _FileForm(Request):
     def __init__(self, request: Request, spool: Spool) -> None:
         super().__init__(request.scope, request.receive)
         self._spool = spool
+        self._most: int = request.app.settings.max_upload_bytes
         request.scope["spool"] = spool
 
     async def form(self, **_: Any) -> FormData:  # type: ignore[override]  # awaited by FastAPI, never entered
@@ -45,7 +46,7 @@ class _FileForm(Request):
 
     async def arrive(self) -> None:
         """Raises BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType or InvalidRequest."""
-        self._spool.demand_room(declared(self))
+        self._spool.demand_room(declared(self, self._most))
         kind, options = parse_options_header(self.headers.get("content-type"))
         if kind != FORM.encode() or b"boundary" not in options:
             raise UnsupportedMediaType("A form with a file is multipart/form-data.")
@@ -56,7 +57,7 @@ class _FileForm(Request):
 
     async def _parse(self, boundary: bytes) -> FormData:
         form = _Form(boundary)
-        async for chunk in body_chunks(self):
+        async for chunk in body_chunks(self, self._most):
             for data in form.feed(chunk):
                 await self._spool.write(data)
         form.finish()

@@ -65,10 +65,10 @@ def demand_raw(request: Request) -> None:
         raise UnsupportedMediaType("Forms go to /v1/datasets/upload; here the body is the file itself.")
 
 
-async def receive(request: Request, spool: Spool, most: int | None = None) -> None:
+async def receive(request: Request, spool: Spool, most: int) -> None:
     """The body, decompressed, into `spool`. Raises what `chunks` does, and StorageFull.
 
-    most: bytes of the body; None: those of a dataset.
+    most: bytes of the body.
     """
     spool.demand_room(declared(request, most))
     async for chunk in body_chunks(request, most):
@@ -76,16 +76,16 @@ async def receive(request: Request, spool: Spool, most: int | None = None) -> No
     await spool.flush()
 
 
-def declared(request: Request, most: int | None = None) -> int:
+def declared(request: Request, most: int) -> int:
     """The size the sender announces; 0 if it does not. Raises BodyTooLarge."""
     length = request.headers.get("content-length", "0")
     size = int(length[:20]) if length.isascii() and length.isdigit() else 0  # int() refuses thousands of digits
-    if size > _limit(request, most):
-        raise _too_large(request, most)
+    if size > most:
+        raise _too_large(most)
     return size
 
 
-async def body_chunks(request: Request, most: int | None = None) -> AsyncIterator[bytes]:
+async def body_chunks(request: Request, most: int) -> AsyncIterator[bytes]:
     """The body, decompressed, until it is too much or too late.
 
     Raises UnsupportedEncoding, BodyTooLarge, RequestTimeout, MalformedEncoding.
@@ -94,14 +94,14 @@ async def body_chunks(request: Request, most: int | None = None) -> AsyncIterato
     async for arrived in _arriving(request, most):
         for chunk in (arrived,) if inflater is None else inflater.feed(arrived):
             size += len(chunk)
-            if size > _limit(request, most):
-                raise _too_large(request, most)
+            if size > most:
+                raise _too_large(most)
             yield chunk
     if inflater is not None:
         inflater.finish()
 
 
-async def _arriving(request: Request, most: int | None) -> AsyncIterator[bytes]:
+async def _arriving(request: Request, most: int) -> AsyncIterator[bytes]:
     """The bytes that arrive, whatever was announced."""
     settings, size = request.app.settings, 0
     stream = request.stream()
@@ -114,15 +114,10 @@ async def _arriving(request: Request, most: int | None) -> AsyncIterator[bytes]:
         if chunk is None:
             return
         size += len(chunk)
-        if size > _limit(request, most):
-            raise _too_large(request, most)
+        if size > most:
+            raise _too_large(most)
         yield chunk
 
 
-def _limit(request: Request, most: int | None) -> int:
-    limit: int = request.app.settings.max_upload_bytes
-    return limit if most is None else most
-
-
-def _too_large(request: Request, most: int | None) -> BodyTooLarge:
-    return BodyTooLarge(f"At most {_limit(request, most)} bytes are accepted.")
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"At most {most} bytes are accepted.")

@@ -52,12 +52,8 @@ class Comparison(NamedTuple):
 
     def after(self, model: Model, table: pa.Table, columns: Sequence[str]) -> "Comparison":
         """With these rows too. Raises InvalidData for columns that hold no predictions of the model."""
-        predicted, wrong, worst, column = (
-            model.predict(table),
-            np.zeros(table.num_rows, np.bool_),
-            self.worst,
-            self.column,
-        )
+        predicted, wrong = model.predict(table), np.zeros(table.num_rows, np.bool_)
+        worst, column = self.worst, self.column
         for place, (ours, theirs) in enumerate(_pairs(model, predicted, table, columns)):
             apart = np.abs(ours - theirs) / max(float(np.nanmax(np.abs(theirs), initial=0.0)), 1e-300)
             apart[np.isnan(ours) & np.isnan(theirs)] = 0.0

@@ -101,9 +101,7 @@ def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, sing
     truths[subset] = levels[column[subset]]
     ends = truths.cumsum()
     if ends.size and ends[-1] > MOST_TRUTHS:
-        raise ImportUnsupported(
-            faults=[Fault("/trees", "The splits of categories name too many levels.", "too_many_levels")]
-        )
+        raise unsupported("too_many_levels", "/trees", "The splits of categories name too many levels.")
     threshold[plain] = last_left(threshold[plain], strict[plain], single=single)
     threshold[subset] = (ends - truths)[subset]
     threshold[~is_split] = 0.0
@@ -141,6 +139,11 @@ def resized(trees: Trees, levels: Labels) -> Trees:
 
 def damaged(detail: str) -> InvalidData:
     return InvalidData(f"The file is damaged, or no model. {detail}", faults=[Fault("/trees", detail, "damaged_file")])
+
+
+def unsupported(what: str, where: str, detail: str) -> ImportUnsupported:
+    """what: a stable code; where: a pointer into the file."""
+    return ImportUnsupported(faults=[Fault(where, detail, what)])
 
 
 def _order(tree: ForeignTree) -> Labels:
@@ -189,9 +192,7 @@ def _levels(
     categorical = levels > 0
     categorical[column[subset]] = True
     if categorical[column[plain]].any():
-        raise ImportUnsupported(
-            faults=[Fault("/trees", "A column is compared as a number and as a category.", "mixed_column")]
-        )
+        raise unsupported("mixed_column", "/trees", "A column is compared as a number and as a category.")
     return np.where(categorical, levels + 1, 0)
 
 
