@@ -1,8 +1,10 @@
 """Commands of the client in the terminal: their tables, their JSON, and their exit codes."""
 
 import json
+import re
 import sys
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -66,6 +68,29 @@ def test_lists_are_tables(valiant):
     assert valiant("jobs")[1].split()[:4] == ["job", "kind", "state", "model"]
     assert "petal_length_cm" in valiant("datasets", "iris")[1]
     assert valiant("report", "flowers")[1].splitlines()[1].split() == ["metric", "value", "interval", "n"]
+
+
+@pytest.mark.parametrize(("name", "options"), [("grown.txt", ()), ("grown", ("--format", "lightgbm"))])
+def test_import_makes_a_version(valiant, service, tmp_path, name, options):
+    lightgbm = pytest.importorskip("lightgbm")
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    booster = lightgbm.train({"objective": "binary", "verbose": -1}, lightgbm.Dataset(x, x[:, 0] > 0), 3)
+    booster.save_model(tmp_path / name)
+    classes = ("-s", 'classes=["low", "high"]')
+    code, printed, errors = valiant("import", tmp_path / name, *options, *classes)
+    assert (code, errors) == (0, "")
+    assert re.match(r"grown, version \d: classification by imported_trees\n", printed)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("Column_0,Column_1,Column_2\n" + "".join(f"{a!r},{b!r},{c!r}\n" for a, b, c in x.tolist()))
+    lines = valiant("predict", "grown", rows)[1].splitlines()[1:]
+    assert [line.split(",")[0] for line in lines] == ['"high"' if p > 0.5 else '"low"' for p in booster.predict(x)]
+    service.model("grown").delete()
+
+
+def test_a_file_of_no_library_is_not_uploaded(valiant, tmp_path):
+    file = tmp_path / "grown"
+    file.write_text("tree")
+    assert valiant("import", file) == (2, "", "valiant: the suffix of 'grown' names no library: give --format\n")
 
 
 def test_json_is_what_the_service_sent(valiant, service):

@@ -1,4 +1,4 @@
-"""Commands of a terminal: train, predict, and look at datasets, jobs, models and reports.
+"""Commands of a terminal: train, import, predict, and look at datasets, jobs, models and reports.
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the job did not succeed, 4 the service refused the request.
 """
@@ -22,8 +22,10 @@ from .service import ALGORITHM, Client
 from .submitted_job import Job
 from .summary_table import SummaryTable, metric_name
 
-FAILED, JOB_FAILED, REFUSED = 1, 3, 4
+FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
 SHOWN = 20
+FILE_FORMATS = {".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost"}
+"""Formats of model files, by the suffixes under which their libraries save them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,10 +54,18 @@ def add_commands(commands: Any) -> None:
     train.add_argument("--target", help="column to predict")
     train.add_argument("--model", help="model that gets the version (the name of the dataset)")
     train.add_argument("--algorithm", default=ALGORITHM, help=f"algorithm ({ALGORITHM})")
-    train.add_argument(
-        "-s", "--set", action="append", default=[], type=_assignment, metavar="NAME=VALUE",
-        help="a parameter of the algorithm or a field of the request, its value as JSON or text; repeatable",
+    imported = add("import", _import, "import a model file of XGBoost or LightGBM")
+    imported.add_argument("file", type=_existing, help="what `save_model` of the library has written")
+    imported.add_argument("--model", help="model that gets the version (the name of the file)")
+    imported.add_argument(
+        "--format", dest="file_format", choices=sorted({*FILE_FORMATS.values()}),
+        help=f"library of the file (by its suffix: {', '.join(FILE_FORMATS)})",
     )  # fmt: skip
+    for command, set_what in ((train, "a parameter of the algorithm or a field"), (imported, "a field")):
+        command.add_argument(
+            "-s", "--set", action="append", default=[], type=_assignment, metavar="NAME=VALUE",
+            help=f"{set_what} of the request, its value as JSON or text; repeatable",
+        )  # fmt: skip
     predict = add("predict", _predict, "predict the rows of a file")
     predict.add_argument("model", help="name of the model")
     predict.add_argument("rows", type=_existing, help="file with the columns of the model")
@@ -86,6 +96,8 @@ def perform(options: dict[str, Any]) -> int:
     try:
         with connect(url, timeout=timeout) as service:
             _print(run(service, **options), as_json=as_json)
+    except argparse.ArgumentError as error:
+        return _failed(error, WRONG_ARGUMENTS)
     except JobFailed as error:
         return _failed(error, JOB_FAILED)
     except Problem as error:
@@ -121,6 +133,14 @@ def _train(service: Client, table: str, target: str | None, model: str | None, a
     dataset = service.upload(table) if Path(table).is_file() else service.dataset(table)
     fields = dict(rest["set"])
     return service.train(dataset, target, model=model, algorithm=algorithm, **fields)
+
+
+def _import(service: Client, file: Path, model: str | None, file_format: str | None, **rest: Any) -> Any:
+    found = file_format or FILE_FORMATS.get(file.suffix)
+    if found is None:
+        raise argparse.ArgumentError(None, f"the suffix of {file.name!r} names no library: give --format")
+    sent = service.upload_file(file)
+    return service.run("import", model=model or file.stem, file=sent["id"], file_format=found, **dict(rest["set"]))
 
 
 def _predict(service: Client, model: str, rows: Path, output: Path | None, **options: Any) -> None:
