@@ -46,6 +46,7 @@ def test_train_prints_the_metrics(valiant):
 
 
 def test_predict_prints_or_writes(valiant, tmp_path):
+    before = valiant("datasets", "--json")
     code, printed, _ = valiant("predict", "flowers", IRIS, "--keep", "species")
     lines = printed.splitlines()
     assert (code, len(lines)) == (0, 151)
@@ -53,8 +54,7 @@ def test_predict_prints_or_writes(valiant, tmp_path):
     target = tmp_path / "scored.parquet"
     assert valiant("predict", "flowers", IRIS, "-o", target) == (0, "", "")
     assert pq.read_table(target).num_rows == 150
-    names = [each["name"] for each in json.loads(valiant("datasets", "--json")[1])]
-    assert "flowers-predictions" not in names
+    assert valiant("datasets", "--json") == before
 
 
 def test_lists_are_tables(valiant):
@@ -68,6 +68,17 @@ def test_lists_are_tables(valiant):
     assert valiant("jobs")[1].split()[:4] == ["job", "kind", "state", "model"]
     assert "petal_length_cm" in valiant("datasets", "iris")[1]
     assert valiant("report", "flowers")[1].splitlines()[1].split() == ["metric", "value", "interval", "n"]
+
+
+def test_a_report_is_saved_as_a_page(valiant, service, tmp_path):
+    assert valiant("report", "flowers", "-o", tmp_path / "report.html") == (0, "", "")
+    page = (tmp_path / "report.html").read_text()
+    version = service.model("flowers").version()
+    assert page.count("<section>") == len(version.plots()) > 3
+    bounds = [each["statement"] for each in version.report.guarantees["certificates"]]
+    for text in (version.report.evidence, "Test rows", "Training rows", "accuracy", *bounds):
+        assert text in page
+    assert "http" not in re.sub(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]+", "", page).replace("http-equiv", "")
 
 
 @pytest.mark.parametrize(("name", "options"), [("grown.txt", ()), ("grown", ("--format", "lightgbm"))])
@@ -121,6 +132,7 @@ def test_exit_codes(valiant, service, iris, tmp_path):
     for wrong in (
         ("predict", "flowers", tmp_path / "nowhere.csv"),
         ("predict", "flowers", IRIS, "-o", "rows.xlsx"),
+        ("report", "flowers", "-o", "report.pdf"),
         ("train", IRIS, "-s", "n_estimators"),
         ("jobs", "--state"),
         ("trian", IRIS),
@@ -167,6 +179,8 @@ def test_notebooks_show_tables(service, iris):
         html = shown._repr_html_()
         assert html.startswith("<table><caption>")
         assert "<tr><td>" in html
+    specification = version.plot(version.plots()[0]["name"])
+    assert specification._repr_mimebundle_()["application/vnd.vegalite.v5+json"]["$schema"].endswith("v5.json")
     assert SummaryTable("<b>", ("a&b",), [["<script>"]], ["<i>"]).html() == (
         "<table><caption>&lt;b&gt;</caption><tr><th>a&amp;b</th></tr>"
         "<tr><td>&lt;script&gt;</td></tr></table><ul><li>&lt;i&gt;</li></ul>"

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from valiant.dataset import Dataset
-from valiant.model_version import Alias, Model, Prediction, Report, Version
+from valiant.model_version import Alias, Model, Prediction, Version
 from valiant.online_session import OnlineSession
 from valiant.preference import Preference
 from valiant.review import Review
 from valiant.service import TRAIN_FIELDS, Service
 from valiant.steps import Call
 from valiant.submitted_job import Job
+from valiant.version_report import Report
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "app" / "openapi.json").read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]

@@ -25,13 +25,14 @@ from .failures import (
     ValiantError,
     WaitTimedOut,
 )
-from .model_version import Alias, Metric, Model, Prediction, Report, Version
+from .model_version import Alias, Model, Prediction, Version
 from .online_session import OnlineSession
 from .preference import Preference
 from .release import RELEASE, check_installation
 from .review import Review
 from .service import AsyncClient, Client
 from .submitted_job import Job
+from .version_report import Metric, Report
 
 __all__ = [
     "Alias",

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def add_commands(commands: Any) -> None:
     predict.add_argument("model", help="name of the model")
     predict.add_argument("rows", type=_existing, help="file with the columns of the model")
     predict.add_argument(
-        "-o", "--output", type=_writable, help="file to write: .csv, .parquet or .arrow (CSV, printed)"
+        "-o", "--output", type=_ending(BY_SUFFIX), help="file to write: .csv, .parquet or .arrow (CSV, printed)"
     )
     predict.add_argument("--version", type=int, help="version of the model (the champion, else the newest)")
     predict.add_argument("--alias", help="alias of the model")
@@ -81,6 +81,7 @@ def add_commands(commands: Any) -> None:
     report = add("report", _report, "show the metrics of a model")
     report.add_argument("model", help="name of the model")
     report.add_argument("--version", type=int, help="version of the model (the newest)")
+    report.add_argument("-o", "--output", type=_ending([".html"]), help="HTML file to write, with all tables and plots")
     jobs = add("jobs", _jobs, "list the newest jobs, or show one")
     jobs.add_argument("job", nargs="?", help="id or name of a job")
     jobs.add_argument("-f", "--follow", action="store_true", help="wait for the job, or for the newest unfinished one")
@@ -186,8 +187,12 @@ def _first_metric(version: Any) -> tuple[str, str]:
     return ("", "") if metric is None else (metric_name(metric), metric["display"])
 
 
-def _report(service: Client, model: str, version: int | None) -> Any:
-    return service.model(model).version(version).report
+def _report(service: Client, model: str, version: int | None, output: Path | None) -> Any:
+    found = service.model(model).version(version)
+    if output is None:
+        return found.report
+    found.save_report(output)
+    return None
 
 
 def _jobs(service: Client, job: str | None, follow: bool, state: str | None) -> Any:
@@ -221,10 +226,15 @@ def _existing(text: str) -> Path:
     return path
 
 
-def _writable(text: str) -> Path:
-    if (path := Path(text)).suffix not in BY_SUFFIX:
-        raise argparse.ArgumentTypeError(f"{text!r} must end with one of {', '.join(BY_SUFFIX)}")
-    return path
+def _ending(suffixes: Collection[str]) -> Callable[[str], Path]:
+    """A path with one of the suffixes."""
+
+    def read(text: str) -> Path:
+        if (path := Path(text)).suffix not in suffixes:
+            raise argparse.ArgumentTypeError(f"{text!r} must end with {' or '.join(suffixes)}")
+        return path
+
+    return read
 
 
 def _assignment(text: str) -> tuple[str, Any]:

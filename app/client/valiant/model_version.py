@@ -1,62 +1,18 @@
-"""Models, their versions, aliases and reports, and predictions with them."""
+"""Models, their versions and aliases, and predictions with them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import frames
 from .dataset import save
 from .operation import M, attribute, operation
 from .record import Record, items
-from .steps import Steps
-from .summary_table import SummaryTable, metric_name, metrics_table
+from .steps import Reply, Steps
+from .summary_table import SummaryTable, metrics_table
+from .version_report import THEMES, Plot, Report, page
 
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json"}
-
-
-class Metric(NamedTuple):
-    """A metric with its confidence interval; `lower` and `upper` are None where it has none."""
-
-    value: float | None
-    lower: float | None
-    upper: float | None
-    n: int
-    display: str
-    """Rounded to the error bar, for people."""
-
-
-class Report(Record[M]):
-    """Everything that was learned at fit time; `fields` holds it whole."""
-
-    task: str
-    evidence: str
-    rows_train: int
-    rows_test: int
-    seed: int
-    test: list[dict[str, Any]]
-    train: list[dict[str, Any]]
-    cross_validation: list[dict[str, Any]] | None
-    curves: list[dict[str, Any]]
-    summary: Any
-    converged: bool
-    iterations: int
-    columns: list[str]
-    warnings: list[str]
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """Metrics on unseen rows by name, of one class as `name[class]`; without any, of cross-validation."""
-        return {metric_name(row): Metric._make(map(row.get, Metric._fields)) for row in self._measured()}
-
-    def _measured(self) -> list[dict[str, Any]]:
-        return self.test or self.cross_validation or self.train
-
-    def overview(self) -> SummaryTable:
-        return metrics_table(self.evidence, self._measured(), self.warnings)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name} {metric.display}" for name, metric in self.metrics.items())
-        return f"<Report of a {self.task}: {shown}>"
 
 
 class Prediction(Record[M]):
@@ -214,11 +170,26 @@ class Version(_Predicting[M]):
     def plot(self, name: str, /, path: str | Path | None = None, theme: str = "light") -> Steps[Any]:
         """One plot: its Vega-Lite specification, or written to a file as SVG, PNG or JSON by the end of its name."""
         if path is None:
-            return (yield from self._json("GET", *self._path, "plots", name, query={"theme": theme}))
+            return Plot((yield from self._plot(name, theme, "application/json")).json())
         target = Path(path)
-        accept = {"Accept": PICTURES[target.suffix]}
-        reply = yield from self._send("GET", *self._path, "plots", name, query={"theme": theme}, headers=accept)
-        target.write_bytes(reply.body)
+        target.write_bytes((yield from self._plot(name, theme, PICTURES[target.suffix])).body)
+        return target
+
+    def _plot(self, name: str, theme: str, media_type: str) -> Steps[Reply]:
+        headers = {"Accept": media_type}
+        return self._send("GET", *self._path, "plots", name, query={"theme": theme}, headers=headers)
+
+    @operation
+    def save_report(self, path: str | Path) -> Steps[Path]:
+        """Write metrics, warnings and all plots as one HTML page, which loads nothing from elsewhere."""
+        report, drawn = (yield from Version.report.steps(self)), []
+        for plot in (yield from Version.plots.steps(self)):
+            pictures = {}
+            for theme in THEMES:
+                pictures[theme] = (yield from self._plot(plot["name"], theme, PICTURES[".svg"])).body
+            drawn.append((plot, pictures))
+        target = Path(path)
+        target.write_text(page(self.overview().title, report, drawn), "utf-8")
         return target
 
     @operation
