@@ -78,6 +78,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
         yield
         return
     app.services = build(settings, role="api")
+    app.services.access.start()
     app.services.datasets.warm()
     try:
         yield

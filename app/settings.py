@@ -36,6 +36,19 @@ class Settings(BaseSettings):
         description="Host names under which clients reach the API, separated by commas, without scheme and port; "
         "localhost and IP addresses always work. `*` admits every name, also one that a web page rebinds to the API.",
     )
+    auth: Literal["auto", "keys", "none"] = Field(
+        "auto",
+        description="Whether requests need a key. keys: all but those of health and of the documentation; none: no "
+        "request; auto: none, and only addresses of this machine are listened on.",
+    )
+    revocation_seconds: PositiveFloat = Field(
+        1, description="Time in seconds between two readings of the keys that were revoked or have changed."
+    )
+    auth_stale_seconds: float = Field(
+        300,
+        ge=0,
+        description="Time in seconds during which keys that a process knows are accepted while the database is away.",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe level that is logged."
     )

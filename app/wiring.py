@@ -7,6 +7,7 @@ from celery import Celery
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.queue import make_celery, publish
+from app.services.access import Access
 from app.services.aliases import Aliases
 from app.services.attempts import Attempts
 from app.services.cluster_names import ClusterNaming
@@ -14,11 +15,13 @@ from app.services.database_counts import Census
 from app.services.datasets import Datasets
 from app.services.files import Files
 from app.services.jobs import Jobs
+from app.services.keys import Keys
 from app.services.models import Models
 from app.services.plots import Plots
 from app.services.prediction_admission import Admission
 from app.services.predictions import Predictions
 from app.services.preferences import Preferences
+from app.services.projects import Projects
 from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
@@ -38,6 +41,9 @@ class Services:
 
     settings: Settings
     work: WorkFactory
+    access: Access
+    keys: Keys
+    projects: Projects
     cache: Cache
     celery: Celery
     datasets: Datasets
@@ -62,6 +68,7 @@ class Services:
     """Metrics of this process for Prometheus."""
 
     def close(self) -> None:
+        self.access.close()
         self.datasets.close()
         self.plots.close()
         self.admission.close()
@@ -90,6 +97,9 @@ def build(settings: Settings, *, role: str) -> Services:
     return Services(
         settings=settings,
         work=work,
+        access=Access(work, settings),
+        keys=Keys(work),
+        projects=Projects(work),
         cache=cache,
         celery=celery,
         datasets=datasets,

@@ -9,7 +9,7 @@ import os
 from alembic import context
 from sqlalchemy import Connection, NullPool, create_engine, text
 
-from app.store.annotation_tables import ReviewRow
+from app.store.access_tables import KeyRow
 from app.store.engine import driver_url
 from migrations.schema_revision import LOCK
 
@@ -35,7 +35,7 @@ def run() -> None:
 def _migrate(connection: Connection) -> None:
     connection.execute(text("set lock_timeout = '10s'"))  # a queue behind a table lock would stop the service
     connection.commit()
-    context.configure(connection=connection, target_metadata=ReviewRow.metadata, compare_server_default=True)
+    context.configure(connection=connection, target_metadata=KeyRow.metadata, compare_server_default=True)
     with context.begin_transaction():
         context.run_migrations()
 

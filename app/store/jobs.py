@@ -6,13 +6,12 @@ from uuid import UUID
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from app.errors import InvalidRequest, JobNotFound
-from app.faults import Fault
+from app.errors import JobNotFound
 from app.schemas.jobs import Job, JobPage, JobState
 from app.store.job_descriptions import read_jobs
 from app.store.job_records import Accepted, Kept, NewJob, pinned_of
 from app.store.job_states import NOW, PLAIN, cancel, record
-from app.store.paging import newest, of
+from app.store.paging import id_in, newest, of
 from app.store.tables import DatasetRow, JobRow
 
 _QUEUE_LOCK = 0x7175657565  # "queue"
@@ -92,7 +91,7 @@ class JobRepository:
         )  # a name has few jobs: of these, the state is looked at one by one
         also = [column == value for column, value in filters[1:]]
         if cursor is not None:
-            also.append(JobRow.id < _id(cursor))
+            also.append(JobRow.id < id_in(cursor))
         jobs = read_jobs(self.session, *conditions, *also, order=order, limit=limit + 1)
         return JobPage(items=jobs[:limit], next_cursor=str(jobs[limit - 1].id) if len(jobs) > limit else None)
 
@@ -118,10 +117,3 @@ class JobRepository:
 
 
 _READY = (JobRow.state == JobState.QUEUED, JobRow.not_before <= NOW)
-
-
-def _id(cursor: str) -> UUID:
-    try:
-        return UUID(cursor)
-    except ValueError:
-        raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")]) from None

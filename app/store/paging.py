@@ -9,6 +9,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from app.errors import InvalidRequest
 from app.faults import Fault
+from app.references import as_id
 
 Column = InstrumentedAttribute[Any]
 
@@ -36,6 +37,14 @@ def newest(session: Session, reference: UUID | str, name: Column, row_id: Column
         return reference
     named, order = of([(name, reference)], row_id)
     found: UUID | None = session.scalar(select(row_id).where(*named).order_by(*order).limit(1))
+    return found
+
+
+def id_in(cursor: str) -> UUID:
+    """The id of the last row of the page before. Raises InvalidRequest."""
+    found = as_id(cursor)
+    if found is None:
+        raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")])
     return found
 
 

@@ -9,11 +9,10 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session as Connection
 from sqlalchemy.orm import undefer
 
-from app.errors import InvalidRequest, PreferenceNotFound
-from app.faults import Fault
-from app.references import as_id
+from app.errors import PreferenceNotFound
 from app.store.annotation_tables import PreferenceRow
 from app.store.job_states import NOW
+from app.store.paging import id_in
 
 
 class StoredPreference(NamedTuple):
@@ -113,10 +112,7 @@ class PreferenceRepository:
         """Newest first; the cursor is the last id of the page before."""
         query = select(PreferenceRow).order_by(PreferenceRow.id.desc()).limit(limit + 1)
         if cursor is not None:
-            before = as_id(cursor)
-            if before is None:
-                raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")])
-            query = query.where(PreferenceRow.id < before)
+            query = query.where(PreferenceRow.id < id_in(cursor))
         rows = self.session.scalars(query).all()
         return [_stored(row) for row in rows[:limit]], str(rows[limit - 1].id) if len(rows) > limit else None
 

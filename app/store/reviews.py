@@ -9,13 +9,12 @@ from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.errors import InvalidRequest, ReviewNotFound
-from app.faults import Fault
+from app.errors import ReviewNotFound
 from app.schemas.reviews import Review, ReviewPage, ReviewState
 from app.store.annotation_tables import ReviewRow
 from app.store.job_states import NOW
 from app.store.new_ids import uuid7
-from app.store.paging import of
+from app.store.paging import id_in, of
 
 
 class RejectedRow(NamedTuple):
@@ -66,7 +65,7 @@ class ReviewRepository:
         conditions, order = of([] if model is None else [(ReviewRow.model, model)], ReviewRow.id)
         also: list[ColumnElement[bool]] = [*_STATES[state]] if state is not None else []
         if cursor is not None:
-            also.append(ReviewRow.id < _id(cursor))
+            also.append(ReviewRow.id < id_in(cursor))
         rows = self.session.scalars(select(ReviewRow).where(*conditions, *also).order_by(*order).limit(limit + 1)).all()
         items = [_review(row) for row in rows[:limit]]
         return ReviewPage(items=items, next_cursor=str(items[-1].id) if len(rows) > limit else None)
@@ -123,10 +122,3 @@ def _review(row: ReviewRow) -> Review:
         labelled_at=row.labelled_at,
         dataset=row.dataset_id,
     )
-
-
-def _id(cursor: str) -> UUID:
-    try:
-        return UUID(cursor)
-    except ValueError:
-        raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")]) from None

@@ -7,10 +7,8 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session as Connection
 
-from app.errors import InvalidRequest
-from app.faults import Fault
 from app.ml.sessions.session_errors import SessionNotFound
-from app.references import as_id
+from app.store.paging import id_in
 from app.store.tables import SessionRow
 
 
@@ -117,10 +115,7 @@ class SessionRepository:
         """Newest first; the cursor is the last id of the page before."""
         query = select(SessionRow).order_by(SessionRow.id.desc()).limit(limit + 1)
         if cursor is not None:
-            before = as_id(cursor)
-            if before is None:
-                raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")])
-            query = query.where(SessionRow.id < before)
+            query = query.where(SessionRow.id < id_in(cursor))
         rows = self.session.scalars(query).all()
         return [_stored(row) for row in rows[:limit]], str(rows[limit - 1].id) if len(rows) > limit else None
 

@@ -27,9 +27,11 @@ from app.store.holdout_uses import UseRepository
 from app.store.job_chunks import JobChunkRepository
 from app.store.job_counts import Census
 from app.store.jobs import JobRepository
+from app.store.keys import KeyRepository
 from app.store.leases import LeaseRepository
 from app.store.models import ModelRepository
 from app.store.preferences import PreferenceRepository
+from app.store.projects import ProjectRepository
 from app.store.reviews import ReviewRepository
 from app.store.sessions import SessionRepository
 from app.store.training_rows import TrainingRowRepository
@@ -48,10 +50,12 @@ class Work:
         self.jobs = JobRepository(self.session)
         self.leases = LeaseRepository(self.session)
         self.job_chunks = JobChunkRepository(self.session)
+        self.keys = KeyRepository(self.session)
         self.models = ModelRepository(self.session)
         self.aliases = AliasRepository(self.session, self.models)
         self.cluster_names = ClusterNameRepository(self.session, self.models)
         self.preferences = PreferenceRepository(self.session)
+        self.projects = ProjectRepository(self.session)
         self.reviews = ReviewRepository(self.session)
         self.sessions = SessionRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)

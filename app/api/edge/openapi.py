@@ -31,6 +31,7 @@ TAGS = [
     {"name": "evaluation", "description": "How good predictions are."},
     {"name": "theory", "description": "Calculators of learning theory: what rows can promise, without a model."},
     {"name": "inference", "description": "The Open Inference Protocol v2."},
+    {"name": "keys", "description": "Keys of the API and what they may do, and the projects that they reach."},
     {"name": "operations", "description": "For those who run the service."},
 ]
 DESCRIPTION = (

@@ -1,18 +1,48 @@
 """Routers whose routes the application takes as they are: `include_router` makes, and keeps, each a second time."""
 
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter
 
+from app.api.edge.admission import GuardedRoute
 from app.api.edge.strict_route import StrictRoute
+from app.schemas.keys import Scope
+from app.services.access import ANY_SCOPE, PUBLIC
+
+
+class Needs(NamedTuple):
+    """What the routes of a router need: of each set one scope, and nothing where it is empty."""
+
+    to_get: frozenset[Scope]
+    to_change: frozenset[Scope]
+    """With any other method."""
+
+
+def _both(needs: frozenset[Scope]) -> Needs:
+    return Needs(needs, needs)
+
+
+OPEN = _both(PUBLIC)
+KNOWN = _both(ANY_SCOPE)
+PREDICT, READ, ADMIN, OPERATOR = (
+    _both(frozenset({scope})) for scope in (Scope.PREDICT, Scope.READ, Scope.ADMIN, Scope.OPERATOR)
+)
+READ_WRITE = Needs(READ.to_get, frozenset({Scope.WRITE}))
 
 
 class Router(APIRouter):
-    """Bodies are parsed strictly, and an operation has the name of its function."""
+    """Bodies are parsed strictly, an operation has the name of its function, and needs a scope of the caller's key."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, needs: Needs, **settings: Any) -> None:
         super().__init__(**{"route_class": StrictRoute, "generate_unique_id_function": attrgetter("name"), **settings})
+        self._needs = needs
+
+    def add_api_route(self, path: str, endpoint: Any, **settings: Any) -> None:
+        super().add_api_route(path, endpoint, **settings)
+        route = self.routes[-1]
+        assert isinstance(route, GuardedRoute)  # noqa: S101  every route class of ours is one
+        route.needs = self._needs.to_get if route.methods == {"GET"} else self._needs.to_change
 
     def take(self, other: APIRouter) -> None:
         """The routes of another router, after these."""

@@ -6,8 +6,8 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.params import Form
-from fastapi.routing import APIRoute
 
+from app.api.edge.admission import GuardedRoute
 from app.api.edge.body import BY_NAME, read
 from app.api.edge.negotiation import demand_json
 from app.errors import InvalidRequest
@@ -33,7 +33,7 @@ class _Read(Request):
         return self.value
 
 
-class StrictRoute(APIRoute):
+class StrictRoute(GuardedRoute):
     """A route whose JSON body comes through `parse`: use it as the `route_class` of every router."""
 
     most = FORM_BYTES

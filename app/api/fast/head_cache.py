@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from app.api.edge.middleware import Own, Whole
 from app.api.fast.head import apart
+from app.errors import ValiantError
 
 MOST = 1024
 """Heads remembered."""
@@ -34,7 +35,10 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
 
     def __missing__(self, head: bytes) -> PreparedRequest | None:
         rest, own = apart(head)
-        found = self._find(rest)
+        try:
+            found = self._find(rest)
+        except ValiantError:
+            return None  # the usual path refuses it, or looks its key up
         if own:
             return found and PreparedRequest(found.size, found.lead, partial(found.process, own=Own.of(own)))
         if len(self) >= MOST:

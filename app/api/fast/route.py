@@ -8,27 +8,28 @@ the `PreparedRequest` of a head, which is remembered too.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request, Response
 from fastapi.dependencies.utils import request_params_to_args
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 from starlette.datastructures import Headers as Given
 from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.edge.admission import GuardedRoute, credential
 from app.api.edge.body import BY_NAME, Headers, headers_of, read
 from app.api.edge.hosts import Hosts
 from app.api.edge.middleware import GONE, CachedRequest, Reply, Surroundings, Whole
-from app.api.fast.head import read_head
+from app.api.fast.head import Head, read_head
 from app.api.fast.head_cache import HeadCache, PreparedRequest
-from app.errors import EmptyBody, ValiantError
+from app.errors import CredentialInvalid, EmptyBody, ValiantError
 from app.formats.bytes import Sent
+from app.services.access import Pass
 from app.settings import Settings
 from app.wiring import Services
 
@@ -68,7 +69,7 @@ async def by_the_route() -> None:
     """No dependency: the route passes what it made of the headers."""
 
 
-class DirectRoute(APIRoute):
+class DirectRoute(GuardedRoute):
     """Its function is `(body: …, **parameters) -> Respond`; `body` is there to be documented only.
 
     Raises EmptyBody, BodyTooLarge, UnsupportedMediaType, RequestTimeout, and what the function raises.
@@ -204,8 +205,12 @@ class Application(FastAPI):
         return None
 
     def _prepared(self, head: bytes) -> PreparedRequest | None:
-        """None for any other, for an address with escapes or with what should be escaped, and where it is wrong."""
+        """None for any other, for an address with escapes or with what should be escaped, and where it is wrong.
+
+        Raises what refuses the caller's key.
+        """
         requested = read_head(head)
+        caller = self._pass(requested)
         if (
             requested is None
             or not 0 < requested.size <= self.settings.max_body_bytes
@@ -219,18 +224,40 @@ class Application(FastAPI):
             return None
         own = {"type": "http", "app": self, "method": "POST", "path": path, "headers": requested.headers}
         headers = headers_of(own)
+        route: DirectRoute = found["route"]
+        if caller is not None:
+            route.allow(caller, found["path_params"])
         try:
             self.hosts.check(requested.headers)
-            respond = found["route"].respond(found["path_params"], query, headers)
+            respond = route.respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
+        respond = partial(respond, Call(self, requested.headers, headers))
+        if caller is not None:
+            respond = partial(_checked, partial(self.services.access.check, caller), respond)
         known = CachedRequest(self._direct, {**own, **found})
-        lead = found["route"].lead(headers)
-        return PreparedRequest(
-            requested.size, lead, partial(known.process, partial(respond, Call(self, requested.headers, headers)))
-        )
+        return PreparedRequest(requested.size, route.lead(headers), partial(known.process, respond))
+
+    def _pass(self, requested: Head | None) -> Pass | None:
+        """Of the caller; None where no key is needed. Raises CredentialMissing, CredentialInvalid: a head without a key
+        that is known here is not remembered, so that nobody without one displaces the heads of others.
+        """
+        access = self.services.access
+        if not access.on:
+            return None
+        own = None if requested is None else access.known(credential(requested.headers))
+        if own is None:
+            raise CredentialInvalid
+        return own
 
 
-def _dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-    done: Awaitable[None] = scope["route"].process(scope, receive, send)
-    return done
+def _checked(check: Callable[[], None], respond: Callable[[Sent], Any], body: Sent) -> Any:
+    """The response to a body, if the key of its head is good still."""
+    check()
+    return respond(body)
+
+
+async def _dispatch(scope: Scope, receive: Receive, send: Send) -> None:
+    route: DirectRoute = scope["route"]
+    await route.admit(scope)
+    await route.process(scope, receive, send)

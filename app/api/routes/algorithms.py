@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path
 from pydantic.json_schema import GenerateJsonSchema
 
-from app.api.edge.router import Router
+from app.api.edge.router import READ, Router
 from app.api.params.common import Cursor, Limit
 from app.ml import nested
 from app.ml.catalogue import every_entry, find
@@ -16,7 +16,7 @@ from app.ml.contract.algorithm import JSON, Algorithm, Params
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage, output_cards
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
-router = Router(prefix="/v1/algorithms", tags=["algorithms"])
+router = Router(needs=READ, prefix="/v1/algorithms", tags=["algorithms"])
 
 
 @router.get("")

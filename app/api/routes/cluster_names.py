@@ -4,7 +4,7 @@ from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import (
     PAGE,
     Cursor,
@@ -17,7 +17,7 @@ from app.api.params.common import (
 )
 from app.schemas.cluster_names import ClusterNames, ClusterNamesHistory, ClusterNamesUpdate
 
-router = Router(prefix="/v1/models", tags=["models"])
+router = Router(needs=READ_WRITE, prefix="/v1/models", tags=["models"])
 ETAG = {"ETag": "The revision of the names in quotes, for If-Match."}
 
 

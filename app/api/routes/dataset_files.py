@@ -8,11 +8,11 @@ from starlette.responses import StreamingResponse
 
 from app.api.edge.negotiation import BINARY, preferred
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import DatasetPath, ServicesDep
 from app.formats.table_files import FILES, written
 
-router = Router(prefix="/v1/datasets", tags=["datasets"])
+router = Router(needs=READ_WRITE, prefix="/v1/datasets", tags=["datasets"])
 
 FILE = declare(200, {"Content-Disposition": "A name for the file: that of the dataset."})
 FILE[200]["content"] = dict.fromkeys(FILES, BINARY)

@@ -7,7 +7,7 @@ from fastapi import File, Form, Query, Request, Response, UploadFile, status
 from pydantic import WithJsonSchema
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import PAGE, Cursor, DatasetPath, Limit, Offset, ServicesDep
 from app.api.params.reading_options import OptionsOfForm, OptionsOfQuery
 from app.api.uploads.multipart import FileFormRoute
@@ -18,8 +18,8 @@ from app.references import NAME_LENGTH, RESERVED, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
 from app.wiring import Services
 
-router = Router(prefix="/v1/datasets", tags=["datasets"])
-forms = Router(prefix="/v1/datasets", tags=["datasets"], route_class=FileFormRoute)
+router = Router(needs=READ_WRITE, prefix="/v1/datasets", tags=["datasets"])
+forms = Router(needs=READ_WRITE, prefix="/v1/datasets", tags=["datasets"], route_class=FileFormRoute)
 
 BINARY = {"type": "string", "format": "binary"}
 MEDIA_TYPES = (

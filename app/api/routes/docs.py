@@ -6,11 +6,11 @@ from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.api.edge.problems import NotFound
-from app.api.edge.router import Router
+from app.api.edge.router import OPEN, Router
 from app.docs import explorer, frame, guide, plain
 from app.docs.guide_html import guide_page, search_page
 
-router = Router(include_in_schema=False)
+router = Router(needs=OPEN, include_in_schema=False)
 FOR_EVER = "public, max-age=31536000, immutable"
 # Routes that render are no coroutines: the first time that takes so long that predictions would wait for it.
 

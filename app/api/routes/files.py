@@ -8,13 +8,13 @@ from fastapi import Path, Request, Response, status
 
 from app.api.edge.negotiation import BINARY
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import ServicesDep
 from app.api.uploads.spool import Spool, demand_raw, receive
 from app.errors import InvalidData
 from app.schemas.files import StoredFile
 
-router = Router(prefix="/v1/files", tags=["files"])
+router = Router(needs=READ_WRITE, prefix="/v1/files", tags=["files"])
 CREATED = declare(201, {"Location": "Where the file is described."})
 RAW_BODY = {"requestBody": {"required": True, "content": {"application/octet-stream": BINARY}}}
 

@@ -5,14 +5,14 @@ import asyncio
 from fastapi import Request
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import OPEN, Router
 from app.api.params.common import ServicesDep
 from app.errors import NotReady
 from app.faults import Fault
 from app.schemas.health import Check, Liveness, Readiness
 from app.wiring import Services
 
-router = Router(tags=["operations"])
+router = Router(needs=OPEN, tags=["operations"])
 RETRY_SECONDS = "2"
 CENSUS_SECONDS = 0.3
 """So long a check waits for what only the database knows."""

@@ -6,7 +6,7 @@ from fastapi import Request, Response, status
 from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import IdempotencyKey, RequestIdDep, ServicesDep
 from app.faults import Fault
@@ -33,7 +33,7 @@ class CompleteRoute(StrictRoute):
         return await run_in_threadpool(submission.further_faults, kind, body, found)
 
 
-router = Router(prefix=PREFIX, tags=["jobs"], route_class=CompleteRoute)
+router = Router(needs=READ_WRITE, prefix=PREFIX, tags=["jobs"], route_class=CompleteRoute)
 
 
 def point_to(job: Job, request: Request, response: Response) -> None:

@@ -7,13 +7,13 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from app.api.edge import server_sent_events
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import PAGE, Cursor, JobPath, Limit, ServicesDep
 from app.api.routes.job_kinds import ACCEPTED, PREFIX, point_to
 from app.references import JOB_NAME
 from app.schemas.jobs import Job, JobPage, JobState
 
-router = Router(prefix=PREFIX, tags=["jobs"])
+router = Router(needs=READ_WRITE, prefix=PREFIX, tags=["jobs"])
 
 
 @router.get("")

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from app.api.edge.etags import matches
 from app.api.edge.negotiation import BINARY
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import (
     PAGE,
     AliasPath,
@@ -22,7 +22,7 @@ from app.api.params.common import (
 )
 from app.schemas.models import Alias, AliasHistory, AliasMove, Model, ModelPage, ModelVersion, Report
 
-router = Router(prefix="/v1/models", tags=["models"])
+router = Router(needs=READ_WRITE, prefix="/v1/models", tags=["models"])
 ETAG = {"ETag": "The revision of the alias in quotes, for If-Match; its number is what X-Min-Revision takes."}
 
 

@@ -12,7 +12,7 @@ from app.api.edge.body import Headers
 from app.api.edge.middleware import Reply
 from app.api.edge.negotiation import BINARY, demand_json
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import OPEN, PREDICT, Router
 from app.api.fast.route import Call, DirectRoute, Holds, Respond
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
@@ -77,28 +77,27 @@ class _TensorRoute(DirectRoute):
         return _lead(sent)
 
 
-described = Router(prefix="/v2", tags=["inference"])
-inferring = Router(prefix="/v2", tags=["inference"], route_class=_TensorRoute)
+server = Router(needs=OPEN, prefix="/v2", tags=["inference"])
+described = Router(needs=PREDICT, prefix="/v2", tags=["inference"])
+inferring = Router(needs=PREDICT, prefix="/v2", tags=["inference"], route_class=_TensorRoute)
 InferBody = Annotated[bytes, Body(), Holds(InferRequest)]
 
 
-@described.get("/health/live")
+@server.get("/health/live")
 async def check_server_live() -> ServerLiveness:
     """The process is alive."""
     return ServerLiveness(live=True)
 
 
-@described.get(
-    "/health/ready", responses=declare(503, {"Retry-After": "Seconds after which to send the request again."})
-)
+@server.get("/health/ready", responses=declare(503, {"Retry-After": "Seconds after which to send the request again."}))
 async def check_server_ready(request: Request, services: ServicesDep) -> ServerReadiness:
     """The same checks as `/readyz`."""
     await check_readiness(request, services)
     return ServerReadiness(ready=True)
 
 
-@described.get("/", include_in_schema=False)
-@described.get("")
+@server.get("/", include_in_schema=False)
+@server.get("")
 async def get_server_metadata(request: Request) -> ServerMetadata:
     """Name, version and the protocol's extensions that are offered."""
     return ServerMetadata(name=PLATFORM, version=request.app.version, extensions=["binary_tensor_data"])
@@ -245,6 +244,7 @@ def _end_of_json(call: Call, body: Sent) -> int:
     return int(sent[0])
 
 
-router = Router()
+router = Router(needs=PREDICT)
+router.take(server)
 router.take(described)
 router.take(inferring)

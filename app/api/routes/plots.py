@@ -9,13 +9,13 @@ from fastapi.concurrency import run_in_threadpool
 from app.api.edge.etags import matches
 from app.api.edge.negotiation import BINARY, JSON, preferred
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ, Router
 from app.api.params.common import ModelPath, ServicesDep, VersionPath
 from app.ml.charts.themes import Theme
 from app.rendering.protocol import PictureFormat
 from app.schemas.plots import PlotList, PlotSpecification
 
-router = Router(prefix="/v1/models", tags=["models"])
+router = Router(needs=READ, prefix="/v1/models", tags=["models"])
 SVG, PNG = "image/svg+xml", "image/png"
 PICTURES: dict[str, PictureFormat] = {SVG: "svg", PNG: "png"}
 MEDIA_TYPES = JSON, SVG, PNG

@@ -11,7 +11,7 @@ from app.api.edge.body import Headers
 from app.api.edge.middleware import Reply
 from app.api.edge.negotiation import ARROW, BINARY, CSV, JSON, NPY, accepted, encoding_of, kind_of
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import PREDICT, Router
 from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
@@ -54,7 +54,7 @@ class _RowsRoute(DirectRoute):
         return {"forms": _MediaTypes(kind_of(sent), accepted(sent), encoding_of(sent))}
 
 
-router = Router(prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
+router = Router(needs=PREDICT, prefix="/v1/models", tags=["predictions"], route_class=_RowsRoute)
 LONGEST_HEADER = 4 * KiB
 WRITERS = {JSON: as_json, NPY: as_npy, ARROW: as_arrow}
 FILED = "X-Filed-Reviews"

@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Header, Path, Response, status
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import PAGE, Cursor, Limit, ServicesDep
 from app.schemas.preferences import (
     ComparisonsRequest,
@@ -16,7 +16,7 @@ from app.schemas.preferences import (
     PreferenceSpec,
 )
 
-router = Router(prefix="/v1/preferences", tags=["preferences"])
+router = Router(needs=READ_WRITE, prefix="/v1/preferences", tags=["preferences"])
 PreferencePath = Annotated[UUID, Path(description="Id of the preferences.")]
 OpeningKey = Annotated[
     str | None,

@@ -8,14 +8,15 @@ from fastapi import Depends, Query, Response
 from pydantic import BaseModel
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import PREDICT, READ, Router
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, seconds
 from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
 from app.ml.operations import QueryEntry, calculator_entries, query_entries
 from app.ml.query import Options, Subject
 from app.wire import Wire
 
-router = Router()
+router = Router(needs=PREDICT)
+without_model = Router(needs=READ)
 HEADERS = declare(200, {STALE: DESCRIPTION}, optional=(STALE,))
 
 
@@ -96,7 +97,7 @@ def _without_model(entry: QueryEntry) -> Callable[..., Any]:
 
 def _serve(entry: QueryEntry) -> None:
     query = entry.query
-    router.add_api_route(
+    (without_model if query.path else router).add_api_route(
         query.path or f"/v1/models/{{model}}/{entry.name}",
         _without_model(entry) if query.path else _of_model(entry),
         methods=["POST"],
@@ -110,3 +111,4 @@ def _serve(entry: QueryEntry) -> None:
 
 for _entry in (*query_entries().values(), *calculator_entries().values()):
     _serve(_entry)
+router.take(without_model)

@@ -6,12 +6,12 @@ from uuid import UUID
 from fastapi import Path, Query, Response, status
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import PAGE, Cursor, Limit, ServicesDep
 from app.schemas.datasets import Dataset
 from app.schemas.reviews import Review, ReviewExport, ReviewLabel, ReviewPage, ReviewState
 
-router = Router(prefix="/v1/reviews", tags=["reviews"])
+router = Router(needs=READ_WRITE, prefix="/v1/reviews", tags=["reviews"])
 ReviewPath = Annotated[UUID, Path(description="Id of the review.")]
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Header, Path, Response, status
 
 from app.api.edge.openapi import declare
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.edge.strict_route import StrictRoute
 from app.api.params.common import PAGE, Cursor, IdempotencyKey, Limit, ServicesDep
 from app.schemas.sessions import (
@@ -26,7 +26,7 @@ class _RowsRoute(StrictRoute):
     most = sys.maxsize
 
 
-router = Router(prefix="/v1/sessions", tags=["sessions"], route_class=_RowsRoute)
+router = Router(needs=READ_WRITE, prefix="/v1/sessions", tags=["sessions"], route_class=_RowsRoute)
 LOCATION = {"Location": "Where it is described."}
 SessionPath = Annotated[UUID, Path(description="The session's id.")]
 RoundsKey = Annotated[

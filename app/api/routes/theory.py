@@ -2,12 +2,12 @@
 
 from itertools import islice
 
-from app.api.edge.router import Router
+from app.api.edge.router import READ, Router
 from app.api.params.common import Cursor, Limit
 from app.ml.operations import QueryEntry, calculator_entries
 from app.schemas.calculators import CalculatorCard, CalculatorPage
 
-router = Router(prefix="/v1/theory", tags=["theory"])
+router = Router(needs=READ, prefix="/v1/theory", tags=["theory"])
 
 
 @router.get("")

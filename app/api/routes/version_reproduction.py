@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response, status
 
-from app.api.edge.router import Router
+from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import IdempotencyKey, ModelPath, RequestIdDep, ServicesDep, VersionPath
 from app.api.routes.job_kinds import ACCEPTED, point_to
 from app.errors import InvalidRequest
@@ -13,7 +13,7 @@ from app.ml.job import NAME
 from app.references import JobName
 from app.schemas.jobs import Job
 
-router = Router(prefix="/v1/models", tags=["models"])
+router = Router(needs=READ_WRITE, prefix="/v1/models", tags=["models"])
 
 
 @router.post("/{model}/versions/{version}/reproduce", status_code=status.HTTP_202_ACCEPTED, responses=ACCEPTED)

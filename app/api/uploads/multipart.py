@@ -4,11 +4,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import Request, Response
-from fastapi.routing import APIRoute
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.datastructures import FormData, UploadFile
 
+from app.api.edge.admission import GuardedRoute
 from app.api.uploads.spool import FORM, Spool, body_chunks, declared
 from app.errors import InvalidRequest, UnsupportedMediaType
 from app.settings import MiB
@@ -19,7 +19,7 @@ LONG_FIELDS = {"kinds": 4 * MiB}
 MOST_PARTS = 120
 
 
-class FileFormRoute(APIRoute):
+class FileFormRoute(GuardedRoute):
     """The `route_class` of forms that carry a file. The handler's UploadFile holds a `Spool`, which it must close."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -1,0 +1,55 @@
+"""Admission of a request to a route: its key, and what the route needs of it."""
+
+from collections.abc import Mapping, Sequence
+
+from fastapi.concurrency import run_in_threadpool
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
+
+from app.errors import CredentialInvalid, CredentialMissing
+from app.schemas import keys
+from app.services.access import Access, Pass
+
+CALLER = "valiant.caller"
+"""Key of the scope under which an admitted request has its `Pass`."""
+BEARER = b"bearer "
+MODEL = "model"
+"""Name of the parameter in addresses that is a model."""
+
+
+class GuardedRoute(APIRoute):
+    """A route that needs a scope, given by the router it belongs to; until then, that of administrators."""
+
+    needs: frozenset[keys.Scope] = frozenset({keys.Scope.ADMIN})
+    """One of these; none: anyone may call it."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.admit(scope)
+        await super().handle(scope, receive, send)
+
+    async def admit(self, scope: Scope) -> None:
+        """Before anything of the body is read. Raises what `Access` raises, and CredentialMissing."""
+        access: Access = scope["app"].services.access
+        if not access.on or not self.needs:
+            return
+        token = credential(scope["headers"])
+        own = access.known(token)
+        if own is None:
+            own = await run_in_threadpool(access.find, token)
+        access.check(own)
+        self.allow(own, scope["path_params"])
+        scope[CALLER] = own
+
+    def allow(self, own: Pass, path: Mapping[str, str]) -> None:
+        """Raises ScopeMissing, ModelNotCovered."""
+        own.allow(self.needs, path.get(MODEL))
+
+
+def credential(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The key that was sent. Raises CredentialMissing, CredentialInvalid."""
+    sent = [value for name, value in headers if name == b"authorization"]
+    if not sent:
+        raise CredentialMissing(headers={"WWW-Authenticate": 'Bearer realm="valiant"'})
+    if len(sent) > 1 or not sent[0].lower().startswith(BEARER):
+        raise CredentialInvalid(headers={"WWW-Authenticate": 'Bearer realm="valiant", error="invalid_request"'})
+    return sent[0][len(BEARER) :].strip()

@@ -1,0 +1,48 @@
+"""Tables of projects, and of the keys that reach them."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, Index, LargeBinary
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.store.tables import NOW, Base
+
+
+class ProjectRow(Base):
+    """Owner of datasets, jobs and models."""
+
+    __tablename__ = "projects"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+
+
+class KeyRow(Base):
+    """A key of the API. The key itself is not stored, and cannot be found from what is."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (
+        Index("ix_api_keys_project_id_id", "project_id", "id"),
+        Index("ix_api_keys_changed_at", "changed_at"),
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    project_id: Mapped[UUID] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    prefix: Mapped[str]
+    """The first characters of the key, by which a person knows it again."""
+    digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    scopes: Mapped[list[Any]]
+    models: Mapped[list[Any] | None]
+    """Patterns of the models that it may use; null: all."""
+    created_by: Mapped[str | None]
+    """The key that created it; null: the command line."""
+    created_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    expires_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+    changed_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    """Time of the last change of what the key may do."""
+    last_used_at: Mapped[datetime | None]

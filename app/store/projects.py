@@ -1,0 +1,53 @@
+"""Projects: owners of everything else."""
+
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.errors import ProjectExists, ProjectNotFound
+from app.schemas.projects import Project, ProjectPage
+from app.store.access_tables import ProjectRow
+from app.store.new_ids import uuid7
+from app.store.paging import id_in
+
+
+class ProjectRepository:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def add(self, name: str) -> Project:
+        """Raises ProjectExists."""
+        if not self._insert(name):
+            raise ProjectExists
+        return self.get(name)
+
+    def ensure(self, name: str) -> Project:
+        """The project of this name, created if there is none."""
+        self._insert(name)
+        return self.get(name)
+
+    def get(self, name: str) -> Project:
+        """Raises ProjectNotFound."""
+        row = self.session.scalars(select(ProjectRow).where(ProjectRow.name == name)).one_or_none()
+        if row is None:
+            raise ProjectNotFound
+        return _project(row)
+
+    def page(self, limit: int, cursor: str | None) -> ProjectPage:
+        """Newest first; the cursor is the last id of the page before."""
+        before = [] if cursor is None else [ProjectRow.id < id_in(cursor)]
+        query = select(ProjectRow).where(*before).order_by(ProjectRow.id.desc()).limit(limit + 1)
+        rows = self.session.scalars(query).all()
+        items = [_project(row) for row in rows[:limit]]
+        return ProjectPage(items=items, next_cursor=str(items[-1].id) if len(rows) > limit else None)
+
+    def _insert(self, name: str) -> UUID | None:
+        """None if there is one of this name."""
+        added = insert(ProjectRow).values(id=uuid7(), name=name).on_conflict_do_nothing(index_elements=["name"])
+        return self.session.scalar(added.returning(ProjectRow.id))
+
+
+def _project(row: ProjectRow) -> Project:
+    return Project(id=row.id, name=row.name, created_at=row.created_at)

@@ -1,0 +1,143 @@
+"""Keys of the API: what they may do, when they end, and that no route is open by mistake."""
+
+import pytest
+
+from app.api.edge.admission import GuardedRoute
+from app.schemas.keys import KeySpec
+from app.services.access import ANY_SCOPE, PUBLIC
+
+OPEN = {"check_liveness", "check_readiness", "check_server_live", "check_server_ready", "get_server_metadata"}
+"""Operations that anyone may call: they tell nothing of what is stored."""
+
+
+@pytest.fixture(scope="module")
+def guarded(settings):
+    """A client of an API that wants keys, on the shared servers."""
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    with TestClient(create_app(settings.model_copy(update={"auth": "keys"}))) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def key(services):
+    """`key(role, …)`: a key as the command line creates it, as the header that sends it."""
+
+    def make(role, project="default", **more):
+        made = services.keys.create_first(KeySpec(name=role, role=role, **more), project)
+        return made, {"Authorization": f"Bearer {made.secret}"}
+
+    return make
+
+
+def refused(response, status, code):
+    assert (response.status_code, response.json()["code"]) == (status, code), response.text
+    return response.json()
+
+
+def test_every_route_declares_what_it_needs(guarded):
+    routes = [route for route in guarded.app.routes if getattr(route, "include_in_schema", False)]
+    assert all(isinstance(route, GuardedRoute) and "needs" in vars(route) for route in routes)
+    assert {route.name for route in routes if route.needs == PUBLIC} == OPEN
+    assert {route.name for route in routes if route.needs == ANY_SCOPE} == {"get_caller"}
+
+
+def test_a_request_without_a_key_is_refused(guarded):
+    response = guarded.get("/v1/models")
+    refused(response, 401, "credential_missing")
+    assert response.headers["www-authenticate"].startswith("Bearer")
+    assert guarded.get("/livez").is_success
+
+
+@pytest.mark.parametrize("sent", ["Basic dXNlcg==", "Bearer", "Bearer vlt_short", "Bearer \xff\xfe"])
+def test_what_is_no_key_is_refused(guarded, sent):
+    refused(guarded.get("/v1/models", headers={"Authorization": sent.encode("latin-1")}), 401, "credential_invalid")
+
+
+def test_a_mistyped_key_is_refused_without_the_database(guarded, key):
+    made, _ = key("admin")
+    typo = made.secret[:-1] + ("a" if made.secret[-1] != "a" else "b")
+    looks = guarded.app.services.access._looks
+    refused(guarded.get("/v1/models", headers={"Authorization": f"Bearer {typo}"}), 401, "credential_invalid")
+    assert guarded.app.services.access._looks == looks
+
+
+def test_keys_do_what_their_scopes_say(guarded, key):
+    _, viewer = key("viewer")
+    assert guarded.get("/v1/models", headers=viewer).is_success
+    problem = refused(guarded.post("/v1/jobs/train", headers=viewer, json={}), 403, "scope_missing")
+    assert "write" in problem["errors"][0]["detail"]
+    refused(guarded.get("/v1/keys", headers=viewer), 403, "scope_missing")
+    refused(guarded.post("/v1/models/any/predict", headers=viewer, json={}), 403, "scope_missing")
+
+
+def test_a_key_for_some_models_reaches_only_them(guarded, key, services, publish):
+    publish(services.work, "fraud-eu")
+    publish(services.work, "churn")
+    _, caller = key("caller", models=["fraud-*", "other"])
+    rows = {"rows": [{"length": 5.1, "width": 0.2, "size": "small"}]}
+    assert guarded.post("/v1/models/fraud-eu/predict", headers=caller, json=rows).is_success
+    assert guarded.get("/v2/models/fraud-eu", headers=caller).is_success
+    for name in ("churn", "not-there", "fraud"):
+        refused(guarded.post(f"/v1/models/{name}/predict", headers=caller, json=rows), 403, "model_not_covered")
+    assert guarded.get("/v1/me", headers=caller).json()["models"] == ["fraud-*", "other"]
+    _, viewer = key("viewer", models=["fraud-*"])
+    refused(guarded.get("/v1/datasets", headers=viewer), 403, "model_not_covered")
+
+
+def test_a_key_is_created_shown_rotated_and_revoked(guarded, key):
+    _, admin = key("admin")
+    response = guarded.post("/v1/keys", headers=admin, json={"name": "batch", "role": "editor", "expires_in_days": 7})
+    assert response.status_code == 201
+    made = response.json()
+    own = {"Authorization": f"Bearer {made['secret']}"}
+    assert guarded.get("/v1/me", headers=own).json()["scopes"] == ["predict", "read", "write"]
+
+    shown = guarded.get(response.headers["location"], headers=admin).json()
+    assert made["secret"].startswith(shown["prefix"])
+    assert made["secret"] not in guarded.get("/v1/keys", headers=admin).text
+
+    rotated = guarded.post(f"/v1/keys/{made['id']}:rotate", headers=admin, json={"grace_seconds": 0})
+    assert rotated.status_code == 201
+    new = {"Authorization": f"Bearer {rotated.json()['secret']}"}
+    guarded.app.services.access.refresh()
+    refused(guarded.get("/v1/me", headers=own), 401, "credential_expired")
+    assert guarded.get("/v1/me", headers=new).is_success
+
+    for _ in range(2):
+        assert guarded.delete(f"/v1/keys/{rotated.json()['id']}", headers=admin).status_code == 204
+    guarded.app.services.access.refresh()
+    refused(guarded.get("/v1/me", headers=new), 401, "credential_invalid")
+    rotation = guarded.post(f"/v1/keys/{rotated.json()['id']}:rotate", headers=admin, json={})
+    refused(rotation, 409, "key_revoked")
+
+
+def test_nobody_gives_more_than_they_have(guarded, key):
+    operators, _ = key("operator")
+    _, admin = key("admin")
+    problem = refused(guarded.post("/v1/keys", headers=admin, json={"name": "x", "role": "operator"}), 403, "scope_missing")
+    assert problem["errors"][0]["pointer"] == "/scopes"
+    rotation = guarded.post(f"/v1/keys/{operators.id}:rotate", headers=admin, json={})
+    refused(rotation, 403, "scope_missing")
+    elsewhere = {"name": "x", "role": "viewer", "project": "default-not"}
+    refused(guarded.post("/v1/keys", headers=admin, json=elsewhere), 403, "scope_missing")
+
+
+def test_a_key_needs_either_a_role_or_scopes(guarded, key):
+    _, admin = key("admin")
+    for spec in ({}, {"role": "viewer", "scopes": ["read"]}):
+        refused(guarded.post("/v1/keys", headers=admin, json={"name": "x", **spec}), 422, "invalid_request")
+
+
+def test_an_operator_manages_projects(guarded, key):
+    _, operator = key("operator")
+    assert guarded.post("/v1/projects", headers=operator, json={"name": "alpha"}).status_code == 201
+    refused(guarded.post("/v1/projects", headers=operator, json={"name": "alpha"}), 409, "project_exists")
+    assert "alpha" in {each["name"] for each in guarded.get("/v1/projects", headers=operator).json()["items"]}
+    made = guarded.post("/v1/keys", headers=operator, json={"name": "x", "role": "admin", "project": "alpha"}).json()
+    own = {"Authorization": f"Bearer {made['secret']}"}
+    assert guarded.get("/v1/me", headers=own).json()["project"] == "alpha"
+    refused(guarded.get("/v1/projects", headers=own), 403, "scope_missing")
+    refused(guarded.get(f"/v1/keys/{made['id']}", headers=operator), 404, "key_not_found")
