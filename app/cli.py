@@ -5,6 +5,7 @@ What a command needs is imported when it runs: `valiant --help` must not wait fo
 # ruff: noqa: PLC0415 - for that reason
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -25,8 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = vars(_parser(arguments).parse_args(arguments))
     if "client" in options:
         from valiant.commands import perform
+        from valiant.configuration import configured
+        from valiant.key_commands import create_key
 
-        return perform(options)
+        if options["client"] is not create_key or configured(options["url"]).key is not None:
+            return perform(options)
+        options["run"] = _first_key
     run = options.pop("run")
     try:
         run(options, _settings(options))
@@ -96,6 +101,21 @@ def _migrate(_: dict[str, Any], settings: Settings) -> None:
     except OperationalError as error:
         reason = " ".join(str(error.orig).split())
         raise StartFailed(f"The database of VALIANT_DATABASE_URL cannot be migrated: {reason}") from error
+
+
+def _first_key(options: dict[str, Any], settings: Settings) -> None:
+    """By whoever has no key yet, but the database."""
+    from app.first_key import print_key
+    from app.schemas.keys import KeySpec
+    from valiant.key_commands import key_spec
+
+    fields = {name: options[name] for name in ("name", "role", "project", "models", "expires_in_days")}
+    try:
+        spec = KeySpec.model_validate_json(json.dumps(key_spec(fields)))
+    except ValidationError as error:
+        faults = [f"--{fault['loc'][0]}: {fault['msg']}" for fault in error.errors(include_url=False)]
+        raise StartFailed(" ".join(faults)) from error
+    print_key(settings, spec)
 
 
 def _health(_: dict[str, Any], settings: Settings) -> None:

@@ -118,58 +118,6 @@ class ImportMismatch(ValiantError):
     remedy = "See that the check was made with this very file, and that its columns have the names of the inputs."
 
 
-class CredentialMissing(ValiantError):
-    code, status, title = "credential_missing", 401, "The request has no key"
-    remedy = "Send a key in the header Authorization, as `Bearer vlt_…`."
-
-
-class CredentialInvalid(ValiantError):
-    code, status, title = "credential_invalid", 401, "The key is not valid"
-    remedy = "See that the key is whole; if it was revoked, an administrator of the project creates another."
-
-
-class CredentialExpired(ValiantError):
-    code, status, title = "credential_expired", 401, "The key has expired"
-    remedy = "An administrator of the project creates another, or rotates keys before they expire."
-
-
-class ScopeMissing(ValiantError):
-    code, status, title = "scope_missing", 403, "The key may not do this"
-    remedy = "Use a key that has a scope named in errors."
-
-
-class ModelNotCovered(ValiantError):
-    """The same whether or not there is such a model."""
-
-    code, status, title = "model_not_covered", 403, "The key is for other models"
-    remedy = "Use a key whose patterns of models match, or one for all models: GET /v1/me shows what a key is for."
-
-
-class AuthUnavailable(ValiantError):
-    code, status, title = "auth_unavailable", 503, "The key cannot be checked at present"
-    remedy = "Send the request again after the time in Retry-After."
-
-    def __init__(self, detail: str = "") -> None:
-        super().__init__(detail, headers={"Retry-After": "1"})
-
-
-class KeyNotFound(ValiantError):
-    code, status, title = "key_not_found", 404, "No such key"
-
-
-class KeyRevoked(ValiantError):
-    code, status, title = "key_revoked", 409, "The key was revoked"
-    remedy = "Create a new key."
-
-
-class ProjectNotFound(ValiantError):
-    code, status, title = "project_not_found", 404, "No such project"
-
-
-class ProjectExists(ValiantError):
-    code, status, title = "project_exists", 409, "There is a project of this name"
-
-
 class FileNotFound(ValiantError):
     code, status, title = "file_not_found", 404, "No such file"
     remedy = "Send the file to POST /v1/files again: it is kept for a day."

@@ -1,4 +1,4 @@
-"""Keys of the API on the wire: what each may do, and for how long."""
+"""Keys of the API on the wire: their scopes, and their ends."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -22,7 +22,7 @@ MODELS = (
 
 
 class Scope(StrEnum):
-    """What a request needs."""
+    """A right that a key gives and a request needs."""
 
     PREDICT = "predict"
     READ = "read"
@@ -47,10 +47,10 @@ class KeySpec(Body):
     role: Role | None = Field(
         None,
         description="Scopes by a name: caller predicts; viewer reads; editor reads, predicts and writes; admin also "
-        "manages keys; operator also manages projects, and the creating key must be one. Null: `scopes` says it.",
+        "manages keys; operator also manages projects, and the creating key must be one. Null: `scopes` lists them.",
     )
     scopes: list[Scope] | None = Field(
-        None, min_length=1, max_length=len(Scope), description="What the key may do; null: what its role may."
+        None, min_length=1, max_length=len(Scope), description="Scopes of the key; null: those of its role."
     )
     project: ProjectName | None = Field(
         None,
@@ -74,7 +74,7 @@ class KeySpec(Body):
 
 
 class KeyRotation(Body):
-    """How a key is replaced."""
+    """Replacement of a key by a new one."""
 
     grace_seconds: int = Field(
         GRACE_SECONDS, ge=0, le=MOST_GRACE_SECONDS, description="Seconds for which the old key still works."
@@ -88,7 +88,7 @@ class ApiKey(Wire):
     name: str = Field(description="Name for people.")
     prefix: str = Field(description="First characters of the key, by which one that was found is known again.")
     project: str = Field(description="Name of the project that the key reaches.")
-    scopes: list[Scope] = Field(description="What the key may do.")
+    scopes: list[str] = Field(description="Scopes of the key.")
     models: list[str] | None = Field(None, description=MODELS)
     created_by: str | None = Field(None, description="Id of the key that created it; null: the command line.")
     created_at: datetime = Field(description="Time of its creation, in UTC.")
@@ -113,11 +113,11 @@ class KeyPage(Wire):
 
 
 class Caller(Wire):
-    """Who the service takes the caller for."""
+    """The caller, as the service knows it by its key."""
 
     key: UUID | None = Field(None, description="Id of the caller's key; null: the service needs no keys.")
     name: str | None = Field(None, description="Name of the caller's key; null: the service needs no keys.")
     project: str = Field(description="Name of the project that the caller reaches.")
-    scopes: list[Scope] = Field(description="What the caller may do.")
+    scopes: list[str] = Field(description="Scopes of the caller.")
     models: list[str] | None = Field(None, description=MODELS)
     expires_at: datetime | None = Field(None, description="Time from which on the key is refused, in UTC; null: never.")

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import (
-    AuthUnavailable,
-    CredentialExpired,
-    CredentialInvalid,
-    ModelNotCovered,
-    ScopeMissing,
-    ValiantError,
-)
+from app.errors import ValiantError
 from app.faults import Fault
 from app.schemas.keys import ApiKey, Caller, Scope
 from app.schemas.projects import DEFAULT_NAME, DEFAULT_PROJECT
@@ -45,15 +38,46 @@ USED_SECONDS = 60.0
 log = structlog.get_logger(__name__)
 
 
+class CredentialInvalid(ValiantError):
+    code, status, title = "credential_invalid", 401, "The key is not valid"
+    remedy = "See that the key is whole; if it was revoked, an administrator of the project creates another."
+
+
+class CredentialExpired(ValiantError):
+    code, status, title = "credential_expired", 401, "The key has expired"
+    remedy = "An administrator of the project creates another, or rotates keys before they expire."
+
+
+class ScopeMissing(ValiantError):
+    code, status, title = "scope_missing", 403, "The key may not do this"
+    remedy = "Use a key that has a scope named in errors."
+
+
+class ModelNotCovered(ValiantError):
+    """The same whether or not there is such a model."""
+
+    code, status, title = "model_not_covered", 403, "The key is for other models"
+    remedy = "Use a key whose patterns of models match, or one for all models: GET /v1/me shows what a key is for."
+
+
+class AuthUnavailable(ValiantError):
+    code, status, title = "auth_unavailable", 503, "The key cannot be checked at present"
+    remedy = "Send the request again after the time in Retry-After."
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail, headers={"Retry-After": "1"})
+
+
 class Pass:
-    """What a key may do: one object for all requests that bring it, so that a change of it reaches them all."""
+    """The rights of a key: one object for all requests that bring it, so that a change of it reaches them all."""
 
     __slots__ = ("expires", "key", "live", "models", "project", "project_id", "scopes", "used")
 
     def __init__(self, stored: StoredKey | None) -> None:
         """None: anyone, where no key is needed."""
         self.key: ApiKey | None = None
-        self.project_id, self.project, self.scopes = DEFAULT_PROJECT, DEFAULT_NAME, ANY_SCOPE
+        self.project_id, self.project = DEFAULT_PROJECT, DEFAULT_NAME
+        self.scopes: frozenset[str] = ANY_SCOPE
         self.models: re.Pattern[str] | None = None
         self.live, self.used, self.expires = True, False, math.inf
         if stored is not None:
@@ -63,12 +87,12 @@ class Pass:
             self.update(key)
 
     def update(self, key: ApiKey) -> None:
-        """What changes of a key: that it is revoked, and when it expires."""
+        """Take over that the key is revoked, and its expiry."""
         self.key, self.live, self.expires = key, key.revoked_at is None, key.expires_at.timestamp()
 
     @property
     def created_by(self) -> str | None:
-        """What a key that it creates keeps of it."""
+        """The id that a key created by this caller keeps."""
         return None if self.key is None else str(self.key.id)
 
     def described(self) -> Caller:

@@ -1,6 +1,6 @@
 """Keys as callers send them: `vlt_`, 12 characters that name the key, `_`, 43 that are secret, and 6 of a checksum.
 
-The checksum tells a mistyped or truncated key from a wrong one without the database, and lets scanners find keys that
+The checksum finds a mistyped or truncated key without the database, and lets scanners find keys that
 were published by mistake. The secret has 256 bits, so a plain hash of it cannot be reversed, and needs no salt.
 """
 
@@ -29,7 +29,7 @@ def is_token(token: bytes) -> bool:
 
 
 def digest_of(token: bytes) -> bytes:
-    """What is stored of a key."""
+    """The hash of a key that is stored in its place."""
     return blake2b(token, digest_size=32, person=b"valiant-key-v1").digest()
 
 

@@ -4,14 +4,19 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from app.errors import KeyRevoked, ScopeMissing
+from app.errors import ValiantError
 from app.faults import Fault
 from app.schemas.keys import ApiKey, CreatedKey, KeyPage, KeyRotation, KeySpec, Scope
-from app.services.access import Pass
+from app.services.access import Pass, ScopeMissing
 from app.services.key_tokens import PREFIX_LENGTH, digest_of, new_token
 from app.store.keys import StoredKey
 from app.store.new_ids import uuid7
 from app.store.unit_of_work import Work, WorkFactory
+
+
+class KeyRevoked(ValiantError):
+    code, status, title = "key_revoked", 409, "The key was revoked"
+    remedy = "Create a new key."
 
 
 class Keys:
@@ -63,7 +68,7 @@ class Keys:
             return _add(w, by.project_id, old.model_copy(update=new | lasting))
 
 
-def _demand(granted: Collection[Scope], by: Pass) -> None:
+def _demand(granted: Collection[str], by: Pass) -> None:
     """Raises ScopeMissing: nobody gives more than they have."""
     if beyond := sorted({*granted} - by.scopes):
         faults = [Fault("/scopes", f"The creating key has no scope {scope} to give.") for scope in beyond]

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from app.errors import KeyNotFound
+from app.errors import ValiantError
 from app.schemas.keys import ApiKey, KeyPage, Scope
 from app.store.access_tables import KeyRow, ProjectRow
 from app.store.job_states import NOW
@@ -18,8 +18,12 @@ LATEST = timedelta(minutes=2)
 """Longer than any transaction: what changed since a read shows in the next one, even if it was committed late."""
 
 
+class KeyNotFound(ValiantError):
+    code, status, title = "key_not_found", 404, "No such key"
+
+
 class StoredKey(NamedTuple):
-    """What a request is admitted by."""
+    """A key, and the project that it reaches."""
 
     key: ApiKey
     project_id: UUID

@@ -6,11 +6,19 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.errors import ProjectExists, ProjectNotFound
+from app.errors import ValiantError
 from app.schemas.projects import Project, ProjectPage
 from app.store.access_tables import ProjectRow
 from app.store.new_ids import uuid7
 from app.store.paging import id_in
+
+
+class ProjectNotFound(ValiantError):
+    code, status, title = "project_not_found", 404, "No such project"
+
+
+class ProjectExists(ValiantError):
+    code, status, title = "project_exists", 409, "There is a project of this name"
 
 
 class ProjectRepository:

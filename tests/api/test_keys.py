@@ -1,5 +1,7 @@
 """Keys of the API: what they may do, when they end, and that no route is open by mistake."""
 
+import time
+
 import pytest
 
 from app.api.edge.admission import GuardedRoute
@@ -117,7 +119,9 @@ def test_a_key_is_created_shown_rotated_and_revoked(guarded, key):
 def test_nobody_gives_more_than_they_have(guarded, key):
     operators, _ = key("operator")
     _, admin = key("admin")
-    problem = refused(guarded.post("/v1/keys", headers=admin, json={"name": "x", "role": "operator"}), 403, "scope_missing")
+    problem = refused(
+        guarded.post("/v1/keys", headers=admin, json={"name": "x", "role": "operator"}), 403, "scope_missing"
+    )
     assert problem["errors"][0]["pointer"] == "/scopes"
     rotation = guarded.post(f"/v1/keys/{operators.id}:rotate", headers=admin, json={})
     refused(rotation, 403, "scope_missing")
@@ -141,3 +145,79 @@ def test_an_operator_manages_projects(guarded, key):
     assert guarded.get("/v1/me", headers=own).json()["project"] == "alpha"
     refused(guarded.get("/v1/projects", headers=own), 403, "scope_missing")
     refused(guarded.get(f"/v1/keys/{made['id']}", headers=operator), 404, "key_not_found")
+
+
+@pytest.fixture(scope="module")
+def served(api_factory):
+    """The address of an API process that wants keys."""
+    _, address = api_factory(auth="keys")
+    return address
+
+
+def test_the_fast_path_wants_keys_too(served, key, services, publish):
+    import httpx
+
+    publish(services.work, "guarded")
+    made, caller = key("caller", models=["guarded"])
+    body = {"rows": [{"length": 5.1, "width": 0.2, "size": "small"}]}
+    with httpx.Client(base_url=served) as client:
+
+        def predict(headers, model="guarded"):
+            return client.post(f"/v1/models/{model}/predict", json=body, headers=headers)
+
+        refused(predict({}), 401, "credential_missing")
+        for _ in range(3):  # looked up, remembered, and with a remembered head
+            assert predict(caller).is_success
+        refused(predict({}), 401, "credential_missing")
+        refused(predict(caller, "another"), 403, "model_not_covered")
+        refused(predict(key("viewer")[1]), 403, "scope_missing")
+        services.keys.revoke(made.id, services.access.anyone)
+        deadline = time.monotonic() + 30
+        while (response := predict(caller)).is_success and time.monotonic() < deadline:
+            time.sleep(0.05)
+        refused(response, 401, "credential_invalid")
+
+
+def test_guesses_do_not_load_the_database(settings, services):
+    from app.services.access import LOOKS_PER_SECOND, Access, AuthUnavailable, CredentialInvalid
+    from app.services.key_tokens import new_token
+
+    access = Access(services.work, settings.model_copy(update={"auth": "keys"}), clock=lambda: 1000.0)
+    guesses = [new_token().encode() for _ in range(LOOKS_PER_SECOND + 1)]
+    for guess in guesses[:-1]:
+        with pytest.raises(CredentialInvalid):
+            access.find(guess)
+    with pytest.raises(AuthUnavailable):
+        access.find(guesses[-1])
+    with pytest.raises(CredentialInvalid):  # still known to be unknown
+        access.find(guesses[0])
+
+
+def test_known_keys_outlive_the_database_for_a_while(settings, services, key):
+    from sqlalchemy import create_engine
+
+    from app.services.access import Access, AuthUnavailable
+    from app.store.unit_of_work import WorkFactory
+
+    now = 1000.0
+    access = Access(services.work, settings.model_copy(update={"auth": "keys"}), clock=lambda: now)
+    token = key("caller")[0].secret.encode()
+    own = access.find(token)
+    access._work = WorkFactory(create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none"))
+    now += settings.auth_stale_seconds - 1
+    access.check(own)
+    now += 2
+    with pytest.raises(AuthUnavailable):
+        access.check(own)
+    with pytest.raises(AuthUnavailable):
+        access.find(b"vlt_" + token[4:])
+
+
+def test_a_key_is_not_logged_nor_in_a_repr(served, key, stack):
+    import httpx
+
+    made, header = key("admin")
+    assert httpx.get(f"{served}/v1/me", headers=header).is_success
+    assert httpx.post(f"{served}/v1/jobs/train", headers=header, json={"model": 1}).status_code == 422
+    logs = b"".join(path.read_bytes() for path in (stack.folder.root / "log").iterdir())
+    assert made.secret[20:].encode() not in logs

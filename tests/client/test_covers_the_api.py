@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from valiant.api_key import ApiKey
 from valiant.dataset import Dataset
 from valiant.model_version import Alias, Model, Prediction, Version
 from valiant.online_session import OnlineSession
@@ -56,6 +57,7 @@ MODEL = Model(DRIVER, {"name": "m", "latest_version": 1})
 ALIAS = MODEL.alias("champion")
 SESSION = OnlineSession(DRIVER, {"id": "1"})
 PREFERENCE = Preference(DRIVER, {"id": "1"})
+KEY = ApiKey(DRIVER, {"id": "1"})
 REVIEW = Review(DRIVER, {"id": "1"})
 ROWS = [{"x": 1}]
 CALLS = [
@@ -109,6 +111,14 @@ CALLS = [
     lambda: PREFERENCE.compare(0, 1, "first"),
     lambda: PREFERENCE.add_candidates([{"values": {"gain": 1.0}}]),
     PREFERENCE.delete,
+    SERVICE.me,
+    SERVICE.keys,
+    lambda: SERVICE.key("1"),
+    lambda: SERVICE.create_key("batch", "caller", models=["fraud-*"]),
+    KEY.revoke,
+    lambda: KEY.rotate(60),
+    SERVICE.projects,
+    lambda: SERVICE.create_project("alpha"),
     lambda: REVIEW.give("yes"),
     REVIEW.delete,
 ]

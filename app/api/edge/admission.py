@@ -6,15 +6,20 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
-from app.errors import CredentialInvalid, CredentialMissing
+from app.errors import ValiantError
 from app.schemas import keys
-from app.services.access import Access, Pass
+from app.services.access import Access, CredentialInvalid, Pass
 
 CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""
 BEARER = b"bearer "
 MODEL = "model"
 """Name of the parameter in addresses that is a model."""
+
+
+class CredentialMissing(ValiantError):
+    code, status, title = "credential_missing", 401, "The request has no key"
+    remedy = "Send a key in the header Authorization, as `Bearer vlt_…`."
 
 
 class GuardedRoute(APIRoute):

@@ -36,11 +36,14 @@ TAGS = [
 ]
 DESCRIPTION = (
     "Upload a table, train a model on it, wait for the job, and predict. Every failure is an RFC 9457 problem that "
-    "lists each fault of the request with its place. The service has no authentication of its own. Lists in examples "
-    "are cut to their first three entries."
+    "lists each fault of the request with its place. A service that "
+    "is reached from other machines requires a key with every request. Lists in examples are cut to their first three "
+    "entries."
 )
 BESIDE_ROUTES: list[type[Wire]] = [Problem, *DATA.values()]
 """Schemas that no route returns as its body."""
+KEY = "key"
+BEARER = {"type": "http", "scheme": "bearer", "description": "A key of the API, as `valiant keys create` prints it."}
 SERVERS = [{"url": "/", "description": "The service that serves this document."}]
 Declared = dict[int | str, dict[str, Any]]
 
@@ -74,7 +77,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
         tags=TAGS,
         servers=SERVERS,
     )
-    made["security"] = []  # no operation needs credentials
+    made["security"] = [{KEY: []}, {}]  # a service of one machine needs no key
+    made["components"]["securitySchemes"] = {KEY: BEARER}
     _, beside = models_json_schema([(one, "serialization") for one in BESIDE_ROUTES], ref_template=COMPONENT)
     schemas = beside["$defs"] | made["components"]["schemas"]
     for unwanted in ("HTTPValidationError", "ValidationError"):

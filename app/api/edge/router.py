@@ -12,7 +12,7 @@ from app.services.access import ANY_SCOPE, PUBLIC
 
 
 class Needs(NamedTuple):
-    """What the routes of a router need: of each set one scope, and nothing where it is empty."""
+    """Scopes for the routes of a router: of each set one is needed, and nothing where it is empty."""
 
     to_get: frozenset[Scope]
     to_change: frozenset[Scope]

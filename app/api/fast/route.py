@@ -27,9 +27,9 @@ from app.api.edge.hosts import Hosts
 from app.api.edge.middleware import GONE, CachedRequest, Reply, Surroundings, Whole
 from app.api.fast.head import Head, read_head
 from app.api.fast.head_cache import HeadCache, PreparedRequest
-from app.errors import CredentialInvalid, EmptyBody, ValiantError
+from app.errors import EmptyBody, ValiantError
 from app.formats.bytes import Sent
-from app.services.access import Pass
+from app.services.access import CredentialInvalid, Pass
 from app.settings import Settings
 from app.wiring import Services
 
@@ -239,8 +239,10 @@ class Application(FastAPI):
         return PreparedRequest(requested.size, route.lead(headers), partial(known.process, respond))
 
     def _pass(self, requested: Head | None) -> Pass | None:
-        """Of the caller; None where no key is needed. Raises CredentialMissing, CredentialInvalid: a head without a key
-        that is known here is not remembered, so that nobody without one displaces the heads of others.
+        """The pass of the caller; None where no key is needed.
+
+        Raises CredentialMissing, CredentialInvalid: a head whose key is not known here is not remembered, so that
+        nobody without a key displaces the heads of others.
         """
         access = self.services.access
         if not access.on:

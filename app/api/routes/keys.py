@@ -43,7 +43,7 @@ def list_keys(services: ServicesDep, caller: CallerDep, limit: Limit = PAGE, cur
 
 @router.get("/{key_id}")
 def get_key(key_id: KeyPath, services: ServicesDep, caller: CallerDep) -> ApiKey:
-    """What a key may do, and when it was used."""
+    """A key, without its secret: its scopes, its expiry, and its last use."""
     return services.keys.get(key_id, caller)
 
 

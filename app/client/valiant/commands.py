@@ -17,6 +17,7 @@ from . import connect
 from .configuration import store
 from .dataset import BY_SUFFIX, Dataset
 from .failures import JobFailed, Problem, ServiceFault, Unavailable, ValiantError
+from .key_commands import add_key_commands, list_keys
 from .record import Record
 from .service import ALGORITHM, Client
 from .submitted_job import Job
@@ -86,6 +87,7 @@ def add_commands(commands: Any) -> None:
     jobs.add_argument("job", nargs="?", help="id or name of a job")
     jobs.add_argument("-f", "--follow", action="store_true", help="wait for the job, or for the newest unfinished one")
     jobs.add_argument("--state", help="list jobs of this state only")
+    add_key_commands(add("keys", list_keys, "list the keys of the project, or create, rotate or revoke one"), common)
     datasets = add("datasets", _datasets, "list the newest datasets, or the columns of one")
     datasets.add_argument("dataset", nargs="?", help="id or name of a dataset")
 

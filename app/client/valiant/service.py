@@ -1,4 +1,4 @@
-"""The service: datasets, jobs, models, sessions, preferences and reviews, each by one method."""
+"""The service: datasets, jobs, models, sessions, preferences, reviews and keys, each by one method."""
 
 import json
 import re
@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from . import frames
+from .api_key import AccessControl
 from .dataset import Dataset
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
 from .preference import Preference
-from .record import Record, items
+from .record import items
 from .review import Review
 from .steps import Steps
 from .submitted_job import Job, Progress
@@ -30,7 +31,7 @@ TRAIN_FIELDS = frozenset({
 """Fields of a training; every other keyword is a parameter of the algorithm."""
 
 
-class Service(Record[M]):
+class Service(AccessControl[M]):
     """One service. Every method may raise Problem and ConnectionLost."""
 
     def __repr__(self) -> str:
