@@ -21,7 +21,7 @@ DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "delete"}
 BODILESS = {
     "delete_dataset", "delete_model", "delete_model_version", "delete_preference", "delete_review", "delete_session",
-    "download_dataset_file", "download_model_artifact", "read_metrics",
+    "download_dataset_file", "download_model_artifact", "read_metrics", "revoke_key",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
 STREAMED = {"stream_job_events"}
@@ -112,6 +112,7 @@ CALCULATIONS = [
     ("demonstrate_no_free_lunch", "no_free_lunch", {"points": 4, "rows": 2}),
 ]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+SECRET = re.compile(r"(vlt_)\w{12}(_\w{49})?")
 DIGEST = re.compile(r"(sha256:)?[0-9a-f]{64}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|\+00:00)")
 REQUEST = re.compile(r"\b[0-9a-f]{32}\b")
@@ -155,6 +156,7 @@ class Walk:
         if not isinstance(value, str):
             return value
         text = UUID.sub(lambda found: self.identifier(found[0]), value)
+        text = SECRET.sub(lambda found: found[1] + "0" * 12 + ("_" + "0" * 49 if found[2] else ""), text)
         text = TIME.sub("2026-01-31T12:00:00Z", REQUEST.sub("0" * 32, text))
         return DIGEST.sub(lambda found: (found[1] or "") + "5e" * 32, text)
 
@@ -190,6 +192,7 @@ def everything(walk):
     sessions(walk)
     preferences(walk)
     protocol(walk)
+    access(walk)
     for operation, path in (("check_liveness", "/livez"), ("check_readiness", "/readyz"), ("read_metrics", "/metrics")):
         walk(operation, "GET", path)
     walk("list_algorithms", "GET", "/v1/algorithms?limit=2&cursor=kmeans")
@@ -325,6 +328,18 @@ def preferences(walk):
     walk("list_preferences", "GET", "/v1/preferences")
     walk("get_preference", "GET", path)
     walk("delete_preference", "DELETE", path, expected=204)
+
+
+def access(walk):
+    walk("get_caller", "GET", "/v1/me")
+    walk("create_project", "POST", "/v1/projects", {"name": "pricing"}, expected=201)
+    walk("list_projects", "GET", "/v1/projects")
+    spec = {"name": "checkout", "role": "caller", "models": ["species", "fraud-*"], "project": "default"}
+    path = walk("create_key", "POST", "/v1/keys", spec, expected=201).headers["location"]
+    walk("get_key", "GET", path)
+    walk("rotate_key", "POST", f"{path}:rotate", {"grace_seconds": 3600}, expected=201)
+    walk("list_keys", "GET", "/v1/keys?limit=1")
+    walk("revoke_key", "DELETE", path, expected=204)
 
 
 def protocol(walk):
