@@ -9,6 +9,7 @@ import structlog
 
 from app.broker import LEND
 from app.errors import Cancelled, LeaseLost
+from app.project_context import PROJECT
 from app.queue import publish
 from app.store.job_records import Claim
 from app.tracing import trace_id
@@ -102,8 +103,12 @@ class Runner:
             ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
             if claim.traceparent is not None:
                 ids["trace_id"] = trace_id(claim.traceparent)
-            with structlog.contextvars.bound_contextvars(**ids):
-                self._attempt(Attempt(self._services, claim, trainer, self._offer))
+            project = PROJECT.set(claim.project_id)
+            try:
+                with structlog.contextvars.bound_contextvars(**ids):
+                    self._attempt(Attempt(self._services, claim, trainer, self._offer))
+            finally:
+                PROJECT.reset(project)
         return True
 
     def _attempt(self, attempt: Attempt) -> None:

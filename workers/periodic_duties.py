@@ -46,7 +46,7 @@ class Tending:
 
     def leave(self) -> None:
         """Sign off: a worker that stops as requested is not a silent one."""
-        with suppress(SQLAlchemyError), self._services.work() as w:
+        with suppress(SQLAlchemyError), self._services.work.across_projects() as w:
             w.workers.left(self._name)
 
     def _tend(self) -> None:
@@ -66,7 +66,7 @@ class Tending:
         if held is None:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
         self._services.recovery.sweep(held)
-        with self._services.work() as w:
+        with self._services.work.across_projects() as w:
             w.workers.seen(self._name)
 
     def _stand_in(self) -> None:

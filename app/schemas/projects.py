@@ -8,8 +8,6 @@ from pydantic import Field
 from app.schemas.keys import ProjectName
 from app.wire import Body, Wire
 
-DEFAULT_PROJECT = UUID(int=0)
-"""The project of a service without keys, and of what was stored before there were projects."""
 DEFAULT_NAME = "default"
 
 

@@ -15,8 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import ValiantError
 from app.faults import Fault
+from app.project_context import DEFAULT_PROJECT
 from app.schemas.keys import ApiKey, Caller, Scope
-from app.schemas.projects import DEFAULT_NAME, DEFAULT_PROJECT
+from app.schemas.projects import DEFAULT_NAME
 from app.services.key_tokens import digest_of, is_token
 from app.settings import Settings
 from app.store.keys import StoredKey
@@ -130,7 +131,7 @@ class Access:
         """True if requests need a key."""
         self.anyone = Pass(None)
         """The caller of a service that needs none."""
-        self._work, self._settings, self._clock = work, settings, clock
+        self._work, self._settings, self._clock = work.across_projects, settings, clock
         self._hash = blake2b(digest_size=16, key=os.urandom(32))
         self._passes: dict[bytes, Pass] = {}
         self._by_key: dict[UUID, Pass] = {}

@@ -56,14 +56,14 @@ class Attempts:
         """Begin an attempt: counted from now on, whatever becomes of it. None: there is nothing to run."""
         token = uuid4()
         lease = self._settings.lease_seconds
-        claimed = self._work.retry(lambda w: w.leases.claim(job_id, token, lease, _capable()))
+        claimed = self._work.across_projects.retry(lambda w: w.leases.claim(job_id, token, lease, _capable()))
         if claimed is not None:
             self.counts.count(claimed.kind, "started")
         return claimed
 
     def claim_oldest(self) -> Claim | None:
         """Begin an attempt of the job that has waited longest, without the broker."""
-        job_id = self._work.retry(lambda w: w.leases.oldest(_capable()))
+        job_id = self._work.across_projects.retry(lambda w: w.leases.oldest(_capable()))
         return None if job_id is None else self.claim(job_id)
 
     def beat(

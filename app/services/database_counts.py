@@ -23,7 +23,7 @@ class Metric(Generic[T]):
 
     def __init__(self, work: WorkFactory, read: Callable[[Work], T], seconds: float) -> None:
         self.value: T | None = None
-        self._work, self._read, self._seconds = work, read, seconds
+        self._work, self._read, self._seconds = work.across_projects, read, seconds
         self._due = 0.0
 
     @property

@@ -21,7 +21,7 @@ class KeyRevoked(ValiantError):
 
 class Keys:
     def __init__(self, work: WorkFactory) -> None:
-        self._work = work
+        self._work = work.across_projects
 
     def create(self, spec: KeySpec, by: Pass) -> CreatedKey:
         """A key of the caller's project, or of one that an operator names. Raises ScopeMissing, ProjectNotFound."""

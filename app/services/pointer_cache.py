@@ -6,11 +6,13 @@ from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
+from uuid import UUID
 
 import structlog
 
 from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
 from app.ml.contract.model_reference import VersionRef
+from app.project_context import PROJECT
 from app.services.database_outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
 from app.store.unit_of_work import WorkFactory
@@ -21,6 +23,17 @@ MOST = 10_000
 """Pointers remembered. Only names that exist are, so this is many models."""
 LATE_SECONDS = 0.04
 """A renewal that takes longer no longer holds up a request that an older pointer can serve."""
+
+
+class _Own(NamedTuple):
+    """A reference as a project means it."""
+
+    project_id: UUID
+    reference: VersionRef
+
+
+def _own(reference: VersionRef) -> _Own:
+    return _Own(PROJECT.get(), reference)
 
 
 class Found(NamedTuple):
@@ -52,8 +65,8 @@ class Pointers:
         self._seconds = seconds
         self._stale_seconds = stale_seconds
         self._clock = clock
-        self._flights: SingleFlight[tuple[VersionRef, int, int], Pointer] = SingleFlight(2, "pointers")
-        self._known: dict[VersionRef, _Known] = {}
+        self._flights: SingleFlight[tuple[_Own, int, int], Pointer] = SingleFlight(2, "pointers")
+        self._known: dict[_Own, _Known] = {}
         self._lock = Lock()
         self._generation = 0
         self._attempt: Future[Pointer] | None = None
@@ -61,7 +74,7 @@ class Pointers:
 
     def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None:
         """A fresh pointer, or in an outage an older one, that has at least this revision."""
-        known = self._known.get(reference)
+        known = self._known.get(_own(reference))
         if known is None or known.found.pointer.revision < least:
             return None
         if self._clock() - known.read_at < self._seconds:
@@ -94,12 +107,14 @@ class Pointers:
     def fetch(self, reference: VersionRef, least: int = 0) -> Future[Pointer]:
         """From the database. The outcome may be ModelNotFound, VersionNotFound or AliasNotFound."""
         generation = self._generation
-        return self._flights.join((reference, least, generation), lambda: self._read(reference, least, generation))
+        return self._flights.join(
+            (_own(reference), least, generation), lambda: self._read(reference, least, generation)
+        )
 
     def alias_moved(self, model: str, alias: str) -> None:
         """Read anew what the move changed, once it is committed."""
         changed = [VersionRef(model, alias=alias), *([VersionRef(model)] if alias == CHAMPION else [])]
-        self._forget(changed.__contains__)
+        self._forget({*map(_own, changed)}.__contains__)
         for reference in changed:
             with suppress(Exception):  # the move is done; the next read tries again
                 self.fetch(reference).result(COLD_SECONDS)
@@ -107,8 +122,10 @@ class Pointers:
     def changed(self, model: str, version: int | None = None) -> None:
         """Forget all versions of a model, or one: they were deleted, or clusters have other names."""
         self._forget(
-            lambda reference: (
-                reference.model == model and version in {None, self._known[reference].found.pointer.version}
+            lambda own: (
+                own == _own(own.reference)
+                and own.reference.model == model
+                and version in {None, self._known[own].found.pointer.version}
             )
         )
 
@@ -117,14 +134,14 @@ class Pointers:
         newest = max((known.read_at for known in list(self._known.values())), default=None)
         return 0.0 if newest is None else max(0.0, self._stale_seconds - (self._clock() - newest))
 
-    def _forget(self, changed: Callable[[VersionRef], bool]) -> None:
+    def _forget(self, changed: Callable[[_Own], bool]) -> None:
         with self._lock:
             self._generation += 1
-            for reference in list(filter(changed, self._known)):
-                del self._known[reference]
+            for own in list(filter(changed, self._known)):
+                del self._known[own]
 
     def _read(self, reference: VersionRef, least: int, generation: int) -> Pointer:
-        known, began = self._known.get(reference), self._clock()
+        known, began = self._known.get(_own(reference)), self._clock()
         if known is not None and began - known.read_at < self._seconds and known.found.pointer.revision >= least:
             return known.found.pointer  # landed between the caller's look and now
         try:
@@ -145,14 +162,14 @@ class Pointers:
         with self._lock:
             if generation != self._generation:
                 return
-            self._known.pop(reference, None)
+            self._known.pop(_own(reference), None)
             if known is not None:
                 if len(self._known) >= MOST:
                     self._known.clear()
-                self._known[reference] = known
+                self._known[_own(reference)] = known
 
     def _stale(self, reference: VersionRef, least: int) -> Found | None:
-        known = self._known.get(reference)
+        known = self._known.get(_own(reference))
         if known is None or known.found.pointer.revision < least:
             return None
         age = self._clock() - known.read_at

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -53,7 +54,7 @@ class Admission:
             self.large -= 1
             raise
         begin()
-        running = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, call)
         running.add_done_callback(self._done)
         return await asyncio.shield(running)
 

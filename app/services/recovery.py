@@ -28,7 +28,7 @@ class Recovery:
     def __init__(
         self, work: WorkFactory, announce: Callable[[UUID], object], settings: Settings, counts: AttemptCounts
     ) -> None:
-        self._work = work
+        self._work = work.across_projects
         self._announce = announce
         self._settings = settings
         self._counts = counts

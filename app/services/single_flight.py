@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -12,6 +13,8 @@ T = TypeVar("T")
 
 class SingleFlight(Generic[K, T]):
     """Calls in a few threads, one per key at a time. Callers of a key in flight share its outcome.
+
+    A call runs in the context of its first caller, and so in their project: a key holds it where that matters.
 
     The number of threads is also the bound on this process's database calls at once.
     """
@@ -26,7 +29,7 @@ class SingleFlight(Generic[K, T]):
         with self._lock:
             future = self._under_way.get(key)
             if future is None:
-                future = self._under_way[key] = self._threads.submit(self._fly, key, call)
+                future = self._under_way[key] = self._threads.submit(copy_context().run, self._fly, key, call)
             return future
 
     def _fly(self, key: K, call: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import ForeignKey, Index, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables import NOW, Base
+from app.store.table_base import NOW, Base
 
 
 class ProjectRow(Base):

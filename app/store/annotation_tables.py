@@ -4,22 +4,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.tables import NOW, Base
+from app.store.table_base import NOW, Base, Owned, of_version
 
 
-class ClusterNamesRow(Base):
+class ClusterNamesRow(Owned, Base):
     """All names of the clusters of a version, as a person gave them at one time; the newest revision applies."""
 
     __tablename__ = "cluster_names"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
-        ),
-    )
+    __table_args__ = (of_version(),)
 
     model: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)
@@ -31,12 +27,12 @@ class ClusterNamesRow(Base):
     request_id: Mapped[str | None]
 
 
-class ReviewRow(Base):
+class ReviewRow(Owned, Base):
     """A row that a classifier rejected. It outlives the version: its label is the work of a person."""
 
     __tablename__ = "reviews"
     __table_args__ = (
-        UniqueConstraint("model", "version", "digest"),
+        UniqueConstraint("project_id", "model", "version", "digest"),
         CheckConstraint("dataset_id is null or labelled_at is not null", name="exported"),
         CheckConstraint("(label is null) = (labelled_at is null)", name="labelled"),
         Index("ix_reviews_model_id", "model", "id"),
@@ -61,10 +57,11 @@ class ReviewRow(Base):
     """The dataset that it was exported to."""
 
 
-class PreferenceRow(Base):
+class PreferenceRow(Owned, Base):
     """Preferences of a person: candidates, and pairs of them that were compared."""
 
     __tablename__ = "preferences"
+    __table_args__ = (UniqueConstraint("project_id", "idempotency_key"),)
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str | None]
@@ -81,7 +78,7 @@ class PreferenceRow(Base):
     """Each with the revision that added it, and a `PairComparison`."""
     revision: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     request_hash: Mapped[str]
-    idempotency_key: Mapped[str | None] = mapped_column(unique=True)
+    idempotency_key: Mapped[str | None]
     """That of the request that opened them."""
     keys: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"), deferred=True)
     """Idempotency keys of the last requests, each with the revision it made and the hash of its body."""

@@ -15,6 +15,6 @@ class UseRepository:
         """Once more; how often by now."""
         first = insert(UseRow).values(data_digest=evaluated.data_digest, rows=evaluated.rows, times=1)
         again = first.on_conflict_do_update(
-            index_elements=[UseRow.data_digest, UseRow.rows], set_={"times": UseRow.times + 1}
+            index_elements=[UseRow.project_id, UseRow.data_digest, UseRow.rows], set_={"times": UseRow.times + 1}
         )
         return self.session.execute(again.returning(UseRow.times)).scalar_one()

@@ -90,6 +90,7 @@ class Claim(NamedTuple):
     inputs: dict[str, Any]
     model: str | None
     time_limit_seconds: float
+    project_id: UUID
 
     @property
     def pinned(self) -> Pinned:

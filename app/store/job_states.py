@@ -38,11 +38,11 @@ def move(
         update(JobRow)
         .where(JobRow.state.in_(SOURCES[to]), *conditions)
         .values(state=to, **values)
-        .returning(JobRow.id, JobRow.attempt)
+        .returning(JobRow.id, JobRow.attempt, JobRow.project_id)
     )
     row = session.execute(moved, execution_options=PLAIN).one_or_none()
     if row is not None:
-        record(session, row.id, to, row.attempt, reason)
+        record(session, row.id, to, row.attempt, reason, project_id=row.project_id)
     return row is not None
 
 
@@ -54,6 +54,15 @@ def cancel(session: Session, job_id: UUID) -> None:
         move(session, JobState.CANCELLING, mine)
 
 
-def record(session: Session, job_id: UUID, state: JobState, attempt: int, reason: str | None = None) -> None:
-    session.add(JobTransitionRow(job_id=job_id, state=state, attempt=attempt, reason=reason))
+def record(  # noqa: PLR0917  a line of the record
+    session: Session,
+    job_id: UUID,
+    state: JobState,
+    attempt: int,
+    reason: str | None = None,
+    project_id: UUID | None = None,
+) -> None:
+    """project_id: that of the job; None is that of the unit of work."""
+    own = {} if project_id is None else {"project_id": project_id}
+    session.add(JobTransitionRow(job_id=job_id, state=state, attempt=attempt, reason=reason, **own))
     session.flush()

@@ -49,7 +49,7 @@ class LeaseRepository:
         columns = (
             JobRow.id, JobRow.lease_token, JobRow.attempt, JobRow.max_attempts, JobRow.kind, JobRow.request,
             JobRow.request_id, JobRow.traceparent, JobRow.dataset_id, JobRow.inputs, JobRow.model,
-            JobRow.time_limit_seconds,
+            JobRow.time_limit_seconds, JobRow.project_id,
         )  # fmt: skip
         held = self.session.execute(select(*columns).where(*_lease(job_id, token))).one_or_none()
         return None if held is None else Claim(*held)

@@ -88,7 +88,7 @@ class ModelRepository:
     def _next_number(self, model: str) -> int:
         grown = insert(ModelRow).values(name=model, last_version=1)
         grown = grown.on_conflict_do_update(
-            index_elements=[ModelRow.name], set_={"last_version": ModelRow.last_version + 1}
+            index_elements=[ModelRow.project_id, ModelRow.name], set_={"last_version": ModelRow.last_version + 1}
         )
         return self.session.execute(grown.returning(ModelRow.last_version)).scalar_one()
 

@@ -51,7 +51,7 @@ class ReviewRepository:
     def add(self, by: Rejecting, rows: Sequence[RejectedRow]) -> int:
         """Number of rows that are new: those that were filed before keep their labels."""
         values = [{"id": uuid7(), **by._asdict(), **row._asdict()} for row in rows]
-        filed = insert(ReviewRow).on_conflict_do_nothing(index_elements=["model", "version", "digest"])
+        filed = insert(ReviewRow).on_conflict_do_nothing(index_elements=["project_id", "model", "version", "digest"])
         return len(self.session.scalars(filed.returning(ReviewRow.id), values).all())
 
     def waiting(self) -> int:

@@ -8,36 +8,18 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     ForeignKey,
-    ForeignKeyConstraint,
     Identity,
     Index,
     LargeBinary,
-    MetaData,
+    UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column
 
-NAMING = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-NOW = text("clock_timestamp()")
+from app.store.table_base import NOW, Base, Owned, of_model, of_version
 
 
-class Base(DeclarativeBase):
-    metadata = MetaData(naming_convention=NAMING)
-    type_annotation_map = {
-        datetime: TIMESTAMP(timezone=True),
-        dict[str, Any]: JSONB(none_as_null=True),
-        list[Any]: JSONB(none_as_null=True),
-    }
-
-
-class DatasetRow(Base):
+class DatasetRow(Owned, Base):
     __tablename__ = "datasets"
     __table_args__ = (Index("ix_datasets_name", "name", "id"),)
 
@@ -55,7 +37,7 @@ class DatasetRow(Base):
     warnings: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
 
 
-class DatasetChunkRow(Base):
+class DatasetChunkRow(Owned, Base):
     """A few MiB of rows as one compressed Arrow IPC stream."""
 
     __tablename__ = "dataset_chunks"
@@ -67,7 +49,7 @@ class DatasetChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class FileRow(Base):
+class FileRow(Owned, Base):
     """A file that a job will read."""
 
     __tablename__ = "files"
@@ -78,7 +60,7 @@ class FileRow(Base):
     digest: Mapped[str]
 
 
-class FileChunkRow(Base):
+class FileChunkRow(Owned, Base):
     """A few MiB of its bytes."""
 
     __tablename__ = "file_chunks"
@@ -88,7 +70,7 @@ class FileChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class JobRow(Base):
+class JobRow(Owned, Base):
     """The row is the job: the broker only carries its id."""
 
     __tablename__ = "jobs"
@@ -101,6 +83,7 @@ class JobRow(Base):
         CheckConstraint("(finished_at is null) = (state in ('queued','running','cancelling'))", name="finished"),
         CheckConstraint("version is null or state = 'succeeded'", name="version"),
         CheckConstraint("result is null or state = 'succeeded'", name="result"),
+        UniqueConstraint("project_id", "idempotency_key"),
         # The list of a state, the queue in its order, and counts by kind: none reads another row.
         Index("ix_jobs_state", "state", "id", postgresql_include=["kind"]),
         Index("ix_jobs_name", "name", "id", postgresql_where=text("name is not null")),
@@ -118,7 +101,7 @@ class JobRow(Base):
     """Id of the HTTP request, so that one id joins the logs."""
     traceparent: Mapped[str | None]
     """W3C trace context of the HTTP request; null: it had none."""
-    idempotency_key: Mapped[str | None] = mapped_column(unique=True)
+    idempotency_key: Mapped[str | None]
     request_hash: Mapped[str]
     first_response: Mapped[dict[str, Any] | None] = mapped_column("first_answer")
     """The first response to the client, if it gave a key: a replay returns the same."""
@@ -151,7 +134,7 @@ class JobRow(Base):
     finished_at: Mapped[datetime | None]
 
 
-class JobTransitionRow(Base):
+class JobTransitionRow(Owned, Base):
     __tablename__ = "job_transitions"
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
@@ -162,7 +145,7 @@ class JobTransitionRow(Base):
     reason: Mapped[str | None]
 
 
-class UseRow(Base):
+class UseRow(Owned, Base):
     """Number of evaluations of a model on the same rows. It outlives the dataset: the same file has the same digest."""
 
     __tablename__ = "uses"
@@ -172,7 +155,7 @@ class UseRow(Base):
     times: Mapped[int] = mapped_column(BigInteger)
 
 
-class ModelRow(Base):
+class ModelRow(Owned, Base):
     __tablename__ = "models"
 
     name: Mapped[str] = mapped_column(primary_key=True)
@@ -181,12 +164,13 @@ class ModelRow(Base):
     """Only ever grows: a deleted version's number does not come back."""
 
 
-class ModelVersionRow(Base):
+class ModelVersionRow(Owned, Base):
     """One immutable version: never updated."""
 
     __tablename__ = "model_versions"
+    __table_args__ = (of_model(),)
 
-    model: Mapped[str] = mapped_column(ForeignKey("models.name", ondelete="CASCADE"), primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)
     job_id: Mapped[UUID | None] = mapped_column(unique=True)
     """The job that made it; null: a session did."""
@@ -209,15 +193,11 @@ class ModelVersionRow(Base):
     size_bytes: Mapped[int] = mapped_column(BigInteger)
 
 
-class ModelChunkRow(Base):
+class ModelChunkRow(Owned, Base):
     """A few MiB of the version's bytes."""
 
     __tablename__ = "model_chunks"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
-        ),
-    )
+    __table_args__ = (of_version(),)
 
     model: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)
@@ -225,7 +205,7 @@ class ModelChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class JobChunkRow(Base):
+class JobChunkRow(Owned, Base):
     """A chunk, as of a dataset, of the table that a running job makes."""
 
     __tablename__ = "job_chunks"
@@ -237,15 +217,11 @@ class JobChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class TrainingRowChunkRow(Base):
+class TrainingRowChunkRow(Owned, Base):
     """A few MiB of the hashes of the rows that the version has learned from."""
 
     __tablename__ = "training_row_chunks"
-    __table_args__ = (
-        ForeignKeyConstraint(
-            ["model", "version"], ["model_versions.model", "model_versions.version"], ondelete="CASCADE"
-        ),
-    )
+    __table_args__ = (of_version(),)
 
     model: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)
@@ -253,10 +229,11 @@ class TrainingRowChunkRow(Base):
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class SessionRow(Base):
+class SessionRow(Owned, Base):
     """An online session: its whole state in one row, which does not grow with its rounds."""
 
     __tablename__ = "sessions"
+    __table_args__ = (UniqueConstraint("project_id", "idempotency_key"),)
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str | None]
@@ -265,7 +242,7 @@ class SessionRow(Base):
     spec: Mapped[dict[str, Any]]
     """The validated request."""
     request_hash: Mapped[str]
-    idempotency_key: Mapped[str | None] = mapped_column(unique=True)
+    idempotency_key: Mapped[str | None]
     """That of the request that opened it."""
     revision: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     """Requests that were learned: whoever writes the next one names it."""
@@ -279,11 +256,11 @@ class SessionRow(Base):
     last_response: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
 
 
-class AliasRow(Base):
+class AliasRow(Owned, Base):
     __tablename__ = "aliases"
-    __table_args__ = (ForeignKeyConstraint(["model", "version"], ["model_versions.model", "model_versions.version"]),)
+    __table_args__ = (of_model(), of_version(ondelete=None))
 
-    model: Mapped[str] = mapped_column(ForeignKey("models.name", ondelete="CASCADE"), primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
     alias: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int]
     revision: Mapped[int] = mapped_column(BigInteger)
@@ -291,7 +268,7 @@ class AliasRow(Base):
     updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
-class AliasMoveRow(Base):
+class AliasMoveRow(Owned, Base):
     """The whole record of an alias's moves; it outlives the alias."""
 
     __tablename__ = "alias_moves"

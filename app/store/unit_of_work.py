@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 from psycopg.errors import DiskFull
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from app.project_context import PROJECT
 from app.store.aliases import AliasRepository
 from app.store.cluster_names import ClusterNameRepository
 from app.store.datasets import DatasetRepository
@@ -38,12 +39,18 @@ from app.store.training_rows import TrainingRowRepository
 from app.store.worker_registry import WorkerRepository
 
 T = TypeVar("T")
+Role = Literal["valiant_app", "valiant_queue"]
+"""Roles of the database: whoever has logged in, superuser or owner, is one of them from here on, and no policy lets it
+pass."""
+QUEUE: Role = "valiant_queue"
+ENTER = text("select set_config('role', :role, true), set_config('valiant.project', :project, true)")
 
 
 class Work:
     """One open transaction and the repositories that share it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, role: Role = "valiant_app") -> None:
+        self._role = role
         self.session = Session(engine, expire_on_commit=False)
         self.datasets = DatasetRepository(self.session)
         self.files = FileRepository(self.session)
@@ -68,6 +75,13 @@ class Work:
         self._afterwards.append(action)
 
     def __enter__(self) -> Self:
+        """Until the end of the transaction, and so behind a pooler too, Postgres shows the rows of one project."""
+        project = "" if self._role == QUEUE else str(PROJECT.get())
+        try:
+            self.session.execute(ENTER, {"role": self._role, "project": project})
+        except BaseException:
+            self.session.close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
@@ -82,11 +96,16 @@ class Work:
 class WorkFactory:
     """`work()` opens a unit of work; `work.retry(f)` runs a whole one again when the database blinked."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, role: Role = "valiant_app") -> None:
+        self.engine, self._role = engine, role
+
+    @property
+    def across_projects(self) -> "WorkFactory":
+        """For the queue of jobs, keys, and what is swept: no project's policy hides a row of those tables."""
+        return WorkFactory(self.engine, QUEUE)
 
     def __call__(self) -> Work:
-        return Work(self.engine)
+        return Work(self.engine, self._role)
 
     def chunks(self, read: Callable[[Work, int], bytes | None]) -> Iterator[bytes]:
         """`read(w, 0)`, `read(w, 1)` and so on until there is none; one transaction for each."""

@@ -7,7 +7,8 @@ from sqlalchemy import delete, extract, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from app.store.tables import NOW, WorkerRow
+from app.store.table_base import NOW
+from app.store.tables import WorkerRow
 
 FORGOTTEN = timedelta(minutes=10)
 """A worker that was silent for so long is gone for good."""

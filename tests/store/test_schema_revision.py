@@ -6,7 +6,7 @@ from alembic import command
 from sqlalchemy import inspect, text
 
 from app.store.engine import make_engine
-from app.store.tables import Base
+from app.store.table_base import Base
 from migrations import schema_revision
 
 

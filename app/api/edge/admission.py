@@ -7,6 +7,7 @@ from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
 from app.errors import ValiantError
+from app.project_context import PROJECT
 from app.schemas import keys
 from app.services.access import Access, CredentialInvalid, Pass
 
@@ -44,6 +45,7 @@ class GuardedRoute(APIRoute):
         access.check(own)
         self.allow(own, scope["path_params"])
         scope[CALLER] = own
+        PROJECT.set(own.project_id)  # each request has a context of its own
 
     def allow(self, own: Pass, path: Mapping[str, str]) -> None:
         """Raises ScopeMissing, ModelNotCovered."""

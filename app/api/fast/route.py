@@ -8,9 +8,10 @@ the `PreparedRequest` of a head, which is remembered too.
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from fastapi import FastAPI, Request, Response
 from fastapi.dependencies.utils import request_params_to_args
@@ -29,7 +30,8 @@ from app.api.fast.head import Head, read_head
 from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.errors import EmptyBody, ValiantError
 from app.formats.bytes import Sent
-from app.services.access import CredentialInvalid, Pass
+from app.project_context import PROJECT
+from app.services.access import Access, CredentialInvalid, Pass
 from app.settings import Settings
 from app.wiring import Services
 
@@ -234,7 +236,7 @@ class Application(FastAPI):
             return None
         respond = partial(respond, Call(self, requested.headers, headers))
         if caller is not None:
-            respond = partial(_checked, partial(self.services.access.check, caller), respond)
+            respond = partial(_admitted, self.services.access, caller, respond)
         known = CachedRequest(self._direct, {**own, **found})
         return PreparedRequest(requested.size, route.lead(headers), partial(known.process, respond))
 
@@ -253,10 +255,23 @@ class Application(FastAPI):
         return own
 
 
-def _checked(check: Callable[[], None], respond: Callable[[Sent], Any], body: Sent) -> Any:
-    """The response to a body, if the key of its head is good still."""
-    check()
-    return respond(body)
+def _admitted(
+    access: Access, caller: Pass, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent
+) -> Reply | Coroutine[Any, Any, Reply]:
+    """The response to a body in the project of the caller, whose key must be good still."""
+    access.check(caller)
+    before = PROJECT.set(caller.project_id)
+    try:
+        reply = respond(body)
+    finally:
+        PROJECT.reset(before)
+    return reply if isinstance(reply, Reply) else _in_project(caller.project_id, reply)
+
+
+async def _in_project(project_id: UUID, reply: Awaitable[Reply]) -> Reply:
+    """In a task of its own, whose context ends with it."""
+    PROJECT.set(project_id)
+    return await reply
 
 
 async def _dispatch(scope: Scope, receive: Receive, send: Send) -> None:

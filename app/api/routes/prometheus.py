@@ -5,10 +5,10 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from app.api.edge.router import READ, Router
+from app.api.edge.router import OPERATOR, Router
 from app.api.params.common import ServicesDep
 
-router = Router(needs=READ, tags=["operations"])
+router = Router(needs=OPERATOR, tags=["operations"])
 PATIENCE = 0.8
 """Seconds that a scrape waits for the database."""
 

@@ -1,0 +1,272 @@
+"""Projects see nothing of each other: every operation with every kind of key, and every table."""
+
+import json
+import re
+import threading
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from app.api.edge.examples import EXAMPLES
+from app.project_context import PROJECT
+from app.schemas.keys import KeySpec, Scope
+from app.services.access import ANY_SCOPE, PUBLIC
+from app.store.unit_of_work import Work, WorkFactory
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
+IRIS = (ROOT / "app" / "samples" / "iris.csv").read_bytes()
+FLOWER = {"sepal_length_cm": 5.1, "sepal_width_cm": 3.5, "petal_length_cm": 1.4, "petal_width_cm": 0.2}
+RAW = {"create_dataset": "?name=other&file_format=csv", "create_file": ""}
+ENDLESS = {"stream_job_events"}
+"""Its response ends with the job: here it is requested by strangers only."""
+CREATING = {
+    *("create_dataset", "upload_dataset", "create_file", "create_key", "create_project", "create_session"),
+    *("list_algorithms", "get_algorithm", "get_caller", "read_metrics", "measure_predictions", "measure_distances"),
+    "list_calculators", "create_preference",
+}  # fmt: skip
+"""Operations that name nothing of another project, and so succeed."""
+OPERATIONS = {
+    operation["operationId"]: (method, path)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+    if method in {"get", "put", "post", "delete"}
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(settings):
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    with TestClient(create_app(settings.model_copy(update={"auth": "keys"}))) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def needs(guarded):
+    return {route.name: route.needs for route in guarded.app.routes if hasattr(route, "needs")}
+
+
+@pytest.fixture(scope="module")
+def key(services):
+    def make(project, scopes=tuple(Scope), **more):
+        made = services.keys.create_first(KeySpec(name=project, scopes=list(scopes), **more), project)
+        return {"Authorization": f"Bearer {made.secret}"}
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def alpha(guarded, key, worker):
+    """A project with one of everything: the header of its key, and the parameters of addresses that lead there."""
+    header = key("alpha")
+
+    def send(method, path, body=None, **options):
+        response = guarded.request(method, path, json=body, headers=header, **options)
+        assert response.is_success, response.text
+        return response
+
+    dataset = send("POST", "/v1/datasets?name=iris&file_format=csv", content=IRIS).json()["id"]
+    body = {"model": "species", "dataset": "iris", "target": "species", "algorithm": {"name": "logistic"}}
+    job = send("POST", "/v1/jobs/train", body | {"name": "train-species"}).json()["id"]
+    until = time.monotonic() + 120
+    while (state := send("GET", f"/v1/jobs/{job}").json()["state"]) in {"queued", "running"}:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert state == "succeeded"
+    send("PUT", "/v1/models/species/aliases/champion", {"version": 1})
+    send("POST", "/v1/models/species/predict?review=true&min_probability=0.99999", {"rows": [FLOWER]})
+    ids = {
+        "dataset_id": dataset,
+        "job_id": job,
+        "review_id": send("GET", "/v1/reviews").json()["items"][0]["id"],
+        "session_id": send("POST", "/v1/sessions", EXAMPLES["create_session"]["request"]).json()["id"],
+        "preference_id": send("POST", "/v1/preferences", EXAMPLES["create_preference"]["request"]).json()["id"],
+        "file_id": send("POST", "/v1/files", content=b"tree").json()["id"],
+        "key_id": send("GET", "/v1/keys").json()["items"][0]["id"],
+    }
+    return header, ids | {"model": "species", "version": 1, "alias": "champion", "name": "confusion_heatmap"}
+
+
+def requested(client, operation, parameters, headers):
+    method, path = OPERATIONS[operation]
+    path = re.sub(r"{(\w+)}", lambda found: str(parameters.get(found[1], "ridge")), path)
+    if operation in RAW:
+        return client.request(method, path + RAW[operation], headers=headers, content=IRIS)
+    if operation == "upload_dataset":
+        return client.request(method, path, headers=headers, files={"file": ("iris.csv", IRIS)}, data={"name": "other"})
+    return client.request(method, path, headers=headers, json=EXAMPLES.get(operation, {}).get("request"))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_stranger_reaches_nothing(guarded, alpha, needs, refusals, operation):
+    _, own = alpha
+    for headers, status, problem in refusals(needs[operation]):
+        response = requested(guarded, operation, own, headers)
+        if needs[operation] == PUBLIC:
+            assert response.status_code < 500
+        elif not (problem == "model_not_covered" and needs[operation] == ANY_SCOPE):
+            assert (response.status_code, response.json()["code"]) == (status, problem), response.text
+
+
+@pytest.fixture(scope="module")
+def refusals(key, services, guarded):
+    """`refusals(needs)`: headers that are refused, with status and code."""
+    revoked, expired = key("alpha"), key("alpha")
+    for header, column in ((revoked, "revoked_at"), (expired, "expires_at")):
+        prefix = header["Authorization"].split()[1][:16]
+        with services.work.across_projects() as w:
+            change = f"update api_keys set {column} = now(), changed_at = now() where prefix = :prefix"
+            w.session.execute(text(change), {"prefix": prefix})
+    elsewhere = key("alpha", models=["elsewhere-*"])
+
+    def make(needs):
+        yield {}, 401, "credential_missing"
+        yield revoked, 401, "credential_invalid"
+        yield expired, 401, "credential_expired"
+        yield elsewhere, 403, "model_not_covered"
+        if needs not in {PUBLIC, ANY_SCOPE}:
+            yield without[needs], 403, "scope_missing"
+
+    without = {frozenset({scope}): key("alpha", scopes=[other for other in Scope if other != scope]) for scope in Scope}
+    return make
+
+
+@pytest.fixture(scope="module")
+def beta(key):
+    return key("beta")
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_another_project_sees_nothing(guarded, alpha, beta, operation):
+    """The same names and ids, with a key that may do everything, in another project."""
+    header, own = alpha
+    response = requested(guarded, operation, own, beta)
+    assert response.status_code < 500, response.text
+    ids = {value for name, value in own.items() if name.endswith("_id")}
+    path = OPERATIONS[operation][1]
+    named = set(re.findall(r"{(\w+)}", path)) & own.keys() if operation not in CREATING else set()
+    if named:
+        assert response.status_code in {404, 422}, response.text
+        assert response.status_code == 404 or operation in EXAMPLES, response.text
+    elif response.is_success:
+        assert not [value for value in ids if value in response.text]
+        page = response.json() if "json" in response.headers.get("content-type", "") else {}
+        if operation.startswith("list_") and operation not in CREATING | {"list_projects"}:
+            assert all(item.get("name") in {"other", "beta", "clicks", "advertising"} for item in page["items"]), page
+    if operation not in ENDLESS and OPERATIONS[operation][0] == "get" and named:
+        assert requested(guarded, operation, own, header).status_code in {200, 409}, operation  # it is there
+
+
+def test_names_are_those_of_a_project(guarded, alpha, beta):
+    """Both may have a dataset, a model and a key of idempotency of one name."""
+    header, _ = alpha
+    body = {"model": "species", "dataset": "iris", "target": "species", "algorithm": {"name": "ridge"}}
+    guarded.post("/v1/datasets?name=iris&file_format=csv", headers=beta, content=IRIS)
+    jobs = [
+        guarded.post("/v1/jobs/train", headers=each | {"Idempotency-Key": "same"}, json=body).json()["id"]
+        for each in (header, beta)
+    ]
+    assert jobs[0] != jobs[1]
+    for each, job in zip((header, beta), jobs, strict=True):
+        until = time.monotonic() + 120
+        while (found := guarded.get(f"/v1/jobs/{job}", headers=each).json())["state"] in {"queued", "running"}:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert found["state"] == "succeeded", found
+    versions = [guarded.get("/v1/models/species", headers=each).json()["latest_version"] for each in (header, beta)]
+    assert versions == [2, 1]
+    rows = {"rows": [FLOWER]}
+    answers = [guarded.post("/v1/models/species/predict", headers=each, json=rows) for each in (header, beta)]
+    assert [answer.headers["x-model-version"] for answer in answers] == ["1", "1"]  # the champion, and the newest
+    digests = [answer.json()["digest"] for answer in answers]
+    assert digests[0] != digests[1]
+    guarded.delete("/v1/models/species", headers=beta)
+    assert guarded.get("/v1/models/species", headers=header).is_success
+
+
+@pytest.fixture
+def rows_of(services):
+    """`rows_of(project)`: the number of rows that a project sees of a table; None is a unit of work without one."""
+
+    def count(table, project):
+        with services.work.engine.begin() as connection:
+            connection.execute(text("select set_config('role', 'valiant_app', true)"))
+            if project is not None:
+                connection.execute(text("select set_config('valiant.project', :id, true)"), {"id": str(project)})
+            return connection.scalar(text(f"select count(*) from {table}"))
+
+    return count
+
+
+def owned(services):
+    found = (
+        "select table_name from information_schema.columns where (table_schema, column_name) = ('public', 'project_id')"
+    )
+    with services.work.engine.begin() as connection:
+        return sorted(connection.scalars(text(found)))
+
+
+def test_every_table_of_projects_has_its_policy(services, alpha, rows_of):
+    tables = owned(services)
+    assert {"datasets", "jobs", "models", "model_chunks", "api_keys", "reviews", "sessions"} <= set(tables)
+    secured = """select relname from pg_class where relrowsecurity
+        and oid in (select polrelid from pg_policy where polname = 'project')"""
+    with services.work.engine.begin() as connection:
+        assert sorted(connection.scalars(text(secured))) == tables
+        assert not connection.scalar(
+            text("select bool_or(rolsuper or rolbypassrls) from pg_roles where rolname like 'valiant\\_%'")
+        )
+    for table in tables:
+        assert rows_of(table, None) == 0
+        assert rows_of(table, uuid4()) == 0
+
+
+def test_nothing_is_written_for_another_project(services, alpha):
+    for project in (None, uuid4()):
+        with services.work.engine.connect() as connection:
+            connection.execute(text("select set_config('role', 'valiant_app', true)"))
+            if project is not None:
+                connection.execute(text("select set_config('valiant.project', :id, true)"), {"id": str(project)})
+            insert = "insert into uses (project_id, data_digest, rows, times) values (:id, 'd', 'r', 1)"
+            with pytest.raises(DBAPIError, match="row-level security"):
+                connection.execute(text(insert), {"id": uuid4()})
+
+
+def test_one_connection_serves_projects_in_turn(settings, services, alpha):
+    from app.store.engine import make_engine
+
+    with services.work.across_projects() as w:
+        projects = [w.projects.ensure(name).id for name in ("alpha", "gamma")]
+    engine = make_engine(settings.model_copy(update={"database_pool": 1}), role="test")
+    work, wrong = WorkFactory(engine), []
+
+    def turns(project, seen):
+        PROJECT.set(project)
+        for _ in range(500):
+            with work() as w:
+                if bool(w.session.scalar(text("select count(*) from model_versions"))) is not seen:
+                    wrong.append(project)
+
+    threads = [threading.Thread(target=turns, args=pair) for pair in zip(projects, (True, False), strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engine.dispose()
+    assert wrong == []
+
+
+def test_a_unit_of_work_without_the_database_leaves_no_session(settings):
+    from sqlalchemy import create_engine
+
+    engine = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
+    with pytest.raises(DBAPIError), Work(engine):
+        pass
+    assert engine.pool.checkedout() == 0
