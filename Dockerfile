@@ -25,6 +25,7 @@ ENV PATH=/opt/valiant/bin:$PATH \
     TMPDIR=/var/lib/valiant \
     VALIANT_DATA=/var/lib/valiant \
     VALIANT_HOST=0.0.0.0 \
+    VALIANT_AUTH=keys \
     VALIANT_WORKER_METRICS_PORT=9000
 VOLUME /var/lib/valiant
 WORKDIR /var/lib/valiant

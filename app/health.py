@@ -20,7 +20,8 @@ def check(settings: Settings) -> None:
 
 
 def responds(url: str) -> bool:
+    """A certificate is not verified: it names the service, and this is its machine."""
     try:
-        return httpx.get(url, timeout=PATIENCE_SECONDS, trust_env=False).is_success
+        return httpx.get(url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False).is_success  # noqa: S501
     except httpx.TransportError:
         return False

@@ -12,6 +12,7 @@ from functools import partial
 from anyio.to_thread import current_default_thread_limiter
 from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 
 from app.api import fast, routes
 from app.api.edge import openapi, problems
@@ -42,10 +43,10 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
         lifespan=_lifespan,
         # Its spans and logs carry request bodies and exception texts.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
-        middleware=[Middleware(Surroundings, measured, templates)],
+        middleware=[*_cross_origin(settings), Middleware(Surroundings, measured, templates)],
     )
     app.settings = settings
-    app.hosts = Hosts(settings.hosts.split(","), settings.host)
+    app.hosts = Hosts(settings.hosts.split(","), settings.host, settings.cors_origins.split(","))
     app.state.metrics = measured
     app.state.draining = False
     if services is not None:
@@ -67,6 +68,18 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     app.fast = fast.is_on(settings)
     app.route_directly(partial(Surroundings, metrics=measured, templates=templates), direct if app.fast else [])
     return app
+
+
+def _cross_origin(settings: Settings) -> list[Middleware]:
+    """For pages of the origins that are listed; without any, browsers let no page of another origin read a response."""
+    origins = [origin.strip() for origin in settings.cors_origins.split(",") if origin]
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"], expose_headers=["*"]
+        )
+    ]
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """Addresses that the API listens on, and their names from outside."""
 
 import ctypes
+import ipaddress
 import select
 import socket
 import struct
@@ -26,6 +27,25 @@ NO_SYN = b"".join(
 """A program for the kernel's packet filter."""
 
 
+def demand_keys(settings: Settings) -> None:
+    """Raises StartFailed where other machines could send requests without a key."""
+    if settings.auth == "keys" or settings.allow_anonymous == "network" or is_loopback(settings.host):
+        return
+    raise StartFailed(
+        f"Listening on {settings.host or 'all addresses'} needs keys: valiant keys create --role admin, then "
+        "VALIANT_AUTH=keys. Where a proxy checks who may call, VALIANT_ALLOW_ANONYMOUS=network does without."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine reaches what listens on it. Nothing, as for all addresses, is not."""
+    try:
+        found = {address[0] for *_, address in socket.getaddrinfo(host or None, 0, flags=socket.AI_PASSIVE)}
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(str(address).partition("%")[0]).is_loopback for address in found)
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 is any free one. Raises StartFailed if the address is taken or not ours."""
     try:
@@ -40,7 +60,8 @@ def listen(host: str, port: int) -> socket.socket:
 def address(settings: Settings) -> str:
     """Address at which a client on this machine reaches the API."""
     host = ANYWHERE.get(settings.host, settings.host)
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+    scheme = "https" if settings.tls_cert else "http"
+    return f"{scheme}://[{host}]:{settings.port}" if ":" in host else f"{scheme}://{host}:{settings.port}"
 
 
 def refuse_new(listener: socket.socket) -> bool:

@@ -6,15 +6,18 @@ import threading
 from types import FrameType
 from typing import Any
 
+import structlog
 import uvicorn
 
 from app import logs
 from app.api.fast.head import LAST
 from app.api.fast.route import Application
-from app.ports import accepts, listen, refuse_new
+from app.ports import accepts, demand_keys, is_loopback, listen, refuse_new
 from app.process_memory import settle
 from app.settings import Settings
 
+log = structlog.get_logger(__name__)
+HSTS = ("strict-transport-security", "max-age=31536000")
 HANDSHAKE_SECONDS = 0.01
 """Within a data centre a connection is established in less. Those who connect meanwhile are delayed by a second."""
 LATE_SECONDS = 0.5
@@ -22,14 +25,18 @@ LATE_SECONDS = 0.5
 
 
 def serve(app: Application, settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken."""
+    """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken, or needs keys."""
     logs.configure(settings.log_level)
+    demand_keys(settings)
+    if settings.auth != "keys" and not is_loopback(settings.host):
+        log.warning("anonymous_network", host=settings.host)
     settle()
     with listen(settings.host, settings.port) as listener:
         _Draining(configured(app), app, settings.drain_seconds).run(sockets=[listener])
 
 
 def configured(app: Application) -> uvicorn.Config:
+    settings = app.settings
     return uvicorn.Config(
         app,
         http=_shortcut().Receiver if app.fast else "httptools",
@@ -37,6 +44,9 @@ def configured(app: Application) -> uvicorn.Config:
         access_log=False,  # the application writes one line a request itself
         log_config=None,
         server_header=False,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,  # Python's own contexts speak TLS 1.2 at least
+        headers=[HSTS] if settings.tls_cert else None,
         timeout_keep_alive=75,  # longer than a load balancer's idle timeout, else it sees resets
         timeout_graceful_shutdown=25,
     )

@@ -1,18 +1,66 @@
 """All settings, read once from VALIANT_… environment variables."""
 
+import os
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self, get_args
 
-from pydantic import Field, PositiveFloat, PositiveInt, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, PositiveFloat, PositiveInt, SecretStr, field_validator, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from app.errors import StartFailed
+
+ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 KiB, MiB, GiB = 1 << 10, 1 << 20, 1 << 30
+
+
+class _SecretFiles(PydanticBaseSettingsSource):
+    """Secrets from files, as orchestrators mount them: `VALIANT_DATABASE_URL_FILE` names that of the URL."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        path = os.environ.get(f"VALIANT_{field_name.upper()}_FILE") if SecretStr in get_args(field.annotation) else None
+        try:
+            return path and Path(path).read_text(encoding="utf-8").strip(), field_name, False
+        except OSError as error:
+            raise StartFailed(f"VALIANT_{field_name.upper()}_FILE cannot be read: {error.strerror}.") from error
+
+    def __call__(self) -> dict[str, Any]:
+        fields = self.settings_cls.model_fields.items()
+        found = {name: self.get_field_value(field, name)[0] for name, field in fields}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 class Settings(BaseSettings):
     """Everything that may differ from one deployment to the next. Sizes are bytes, times seconds."""
 
     model_config = SettingsConfigDict(env_prefix="VALIANT_", frozen=True, extra="ignore")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  not read
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  not read
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment, then the files that `VALIANT_…_FILE` names."""
+        return init_settings, env_settings, _SecretFiles(settings_cls)
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _exact_origins(cls, listed: str) -> str:
+        for origin in filter(None, listed.split(",")):
+            if not ORIGIN.fullmatch(origin.strip()):
+                raise ValueError("Write each origin as https://host or https://host:port, without a path or `*`.")
+        return listed
+
+    @model_validator(mode="after")
+    def _both_of_tls(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("VALIANT_TLS_CERT and VALIANT_TLS_KEY belong together: set both or neither.")
+        return self
 
     # where things live
     data: Path = Field(Path("var"), description="Folder of the embedded servers, and of uploads while they are read.")
@@ -41,6 +89,20 @@ class Settings(BaseSettings):
         description="Whether requests need a key. keys: all but those of health and of the documentation; none: no "
         "request; auto: none, and only addresses of this machine are listened on.",
     )
+    allow_anonymous: Literal["network"] | None = Field(
+        None,
+        description="network: requests from other machines need no key either, as behind a proxy that checks who they "
+        "are; null: without keys only addresses of this machine are listened on.",
+    )
+    cors_origins: str = Field(
+        "",
+        description="Origins whose pages may use the API, separated by commas, such as https://app.example; "
+        "no page of another origin may if it is empty.",
+    )
+    tls_cert: Path | None = Field(
+        None, description="File of the certificate chain (PEM) with which the API speaks TLS; null: plain HTTP."
+    )
+    tls_key: Path | None = Field(None, description="File of the private key (PEM) of `VALIANT_TLS_CERT`.")
     revocation_seconds: PositiveFloat = Field(
         1, description="Time in seconds between two readings of the keys that were revoked or have changed."
     )

@@ -15,7 +15,7 @@ from app.disk_space import Reserve, free
 from app.embedded.child_process import Child
 from app.embedded.stack import Stack
 from app.errors import StartFailed
-from app.ports import address, listen
+from app.ports import address, demand_keys, listen
 from app.settings import MiB, Settings
 from app.store.engine import pool_size
 from app.supervising import LOOK_SECONDS, keep, report
@@ -137,5 +137,6 @@ def connections(settings: Settings, *, workers: int) -> int:
 
 def _free_port(settings: Settings) -> int:
     """The port to use, or StartFailed: found out here, before anything has started."""
+    demand_keys(settings)
     with listen(settings.host, settings.port) as probe:
         return int(probe.getsockname()[1])

@@ -30,8 +30,12 @@ class OriginForeign(ValiantError):
 class Hosts:
     """The host names under which the service is reached."""
 
-    def __init__(self, listed: Iterable[str], own: str = "localhost") -> None:
-        """listed: besides localhost, all IP addresses and `own`; `*` admits every Host, but no foreign Origin."""
+    def __init__(self, listed: Iterable[str], own: str = "localhost", origins: Iterable[str] = ()) -> None:
+        """listed: besides localhost, all IP addresses and `own`; `*` admits every Host, but no foreign Origin.
+
+        origins: those whose pages may use the service.
+        """
+        self.origins = frozenset(origin.strip() for origin in origins) - {""}
         self._own_name = own.lower()
         self._listed = frozenset(name.strip().lower() for name in listed) - {""}
 
@@ -42,8 +46,12 @@ class Hosts:
             raise MalformedRequest("A request has one Host header, and at most one Origin header.")
         if hosts and not self._serves(hosts[0]):
             raise HostUnknown
-        if origins and not self._own(origins[0], hosts):
+        if origins and origins[0] not in self.origins and not self._own(origins[0], hosts):
             raise OriginForeign
+
+    def is_cross_origin(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+        """True if a page may read the response only by a header of its own, which the shortcut does not add."""
+        return bool(self.origins) and any(name == b"origin" for name, _ in headers)
 
     def _serves(self, host: str) -> bool:
         name = _name(host)

@@ -179,7 +179,7 @@ class Application(FastAPI):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
-            found = self._at(scope["path"])
+            found = None if self.hosts.is_cross_origin(scope["headers"]) else self._at(scope["path"])
             if found is not None:
                 scope["app"] = self
                 scope.update(found)
@@ -217,6 +217,7 @@ class Application(FastAPI):
             requested is None
             or not 0 < requested.size <= self.settings.max_body_bytes
             or not PLAIN_URL.fullmatch(requested.url)
+            or self.hosts.is_cross_origin(requested.headers)
         ):
             return None
         address, _, query = requested.url.partition(b"?")

@@ -34,6 +34,8 @@ async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
     checks = [Check(name="not_draining", ok=not request.app.state.draining, required=True)]
     servers, workers = await asyncio.gather(services.dependencies.check(), _workers(services))
     checks += [*servers, workers]
+    if services.settings.allow_anonymous and not services.access.on:
+        checks.append(Check(name="keys", ok=False, required=False, detail="Requests from other machines need no key."))
     failing = [check for check in checks if check.required and not check.ok]
     if failing:
         faults = [Fault("", check.detail or f"The check {check.name} fails.", check.name) for check in failing]
