@@ -45,7 +45,7 @@ def configured(app: Application) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         ssl_certfile=settings.tls_cert,
-        ssl_keyfile=settings.tls_key,  # Python's own contexts speak TLS 1.2 at least
+        ssl_keyfile=settings.tls_key,  # Python's own contexts accept TLS 1.2 and newer
         headers=[HSTS] if settings.tls_cert else None,
         timeout_keep_alive=75,  # longer than a load balancer's idle timeout, else it sees resets
         timeout_graceful_shutdown=25,

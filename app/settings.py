@@ -100,7 +100,7 @@ class Settings(BaseSettings):
         "no page of another origin may if it is empty.",
     )
     tls_cert: Path | None = Field(
-        None, description="File of the certificate chain (PEM) with which the API speaks TLS; null: plain HTTP."
+        None, description="File of the certificate chain (PEM) of the TLS of the API; null: plain HTTP."
     )
     tls_key: Path | None = Field(None, description="File of the private key (PEM) of `VALIANT_TLS_CERT`.")
     revocation_seconds: PositiveFloat = Field(

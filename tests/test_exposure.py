@@ -108,7 +108,7 @@ def secure(exposed, certificate):
         yield client
 
 
-def test_tls_is_spoken_and_asked_for(secure, exposed):
+def test_tls_is_spoken_and_required(secure, exposed):
     assert exposed.startswith("https://")
     response = secure.get("/livez")
     assert response.is_success
@@ -138,11 +138,11 @@ def test_a_listed_origin_may_read_responses_and_no_other(secure, services, publi
 
 
 def test_a_preflight_is_for_listed_origins(secure):
-    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
-    allowed = secure.options("/v1/jobs/train", headers={"Origin": "https://second.example", **asked})
+    preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    allowed = secure.options("/v1/jobs/train", headers={"Origin": "https://second.example", **preflight})
     assert allowed.headers["access-control-allow-origin"] == "https://second.example"
     assert "authorization" in allowed.headers["access-control-allow-headers"].lower()
     assert (
         "access-control-allow-origin"
-        not in secure.options("/v1/jobs/train", headers={"Origin": "https://evil.example", **asked}).headers
+        not in secure.options("/v1/jobs/train", headers={"Origin": "https://evil.example", **preflight}).headers
     )

@@ -92,7 +92,7 @@ def _change_keys(further: list[str]) -> None:
 
 
 def _make_roles() -> None:
-    """Roles are those of the whole server, and may be there; what they may do is said for each database."""
+    """Roles are those of the whole server, and may be there; their grants are those of each database."""
     for role in (APP, QUEUE):
         op.execute(
             f"""do $$ begin

@@ -23,7 +23,7 @@ IRIS = (ROOT / "app" / "samples" / "iris.csv").read_bytes()
 FLOWER = {"sepal_length_cm": 5.1, "sepal_width_cm": 3.5, "petal_length_cm": 1.4, "petal_width_cm": 0.2}
 RAW = {"create_dataset": "?name=other&file_format=csv", "create_file": ""}
 ENDLESS = {"stream_job_events"}
-"""Its response ends with the job: here it is requested by strangers only."""
+"""Its response ends with the job: here it is requested with refused keys only."""
 CREATING = {
     *("create_dataset", "upload_dataset", "create_file", "create_key", "create_project", "create_session"),
     *("list_algorithms", "get_algorithm", "get_caller", "read_metrics", "measure_predictions", "measure_distances"),
@@ -183,9 +183,9 @@ def test_names_are_those_of_a_project(guarded, alpha, beta):
     versions = [guarded.get("/v1/models/species", headers=each).json()["latest_version"] for each in (header, beta)]
     assert versions == [2, 1]
     rows = {"rows": [FLOWER]}
-    answers = [guarded.post("/v1/models/species/predict", headers=each, json=rows) for each in (header, beta)]
-    assert [answer.headers["x-model-version"] for answer in answers] == ["1", "1"]  # the champion, and the newest
-    digests = [answer.json()["digest"] for answer in answers]
+    predicted = [guarded.post("/v1/models/species/predict", headers=each, json=rows) for each in (header, beta)]
+    assert [each.headers["x-model-version"] for each in predicted] == ["1", "1"]  # the champion, and the newest
+    digests = [each.json()["digest"] for each in predicted]
     assert digests[0] != digests[1]
     guarded.delete("/v1/models/species", headers=beta)
     assert guarded.get("/v1/models/species", headers=header).is_success

@@ -32,9 +32,9 @@ def valiant(capsys, monkeypatch, tmp_path, guarded):
 
 
 def test_keys_from_the_first_to_the_last(valiant):
-    code, printed, told = valiant("keys", "create", "--role", "admin", "--name", "me")
+    code, printed, errors = valiant("keys", "create", "--role", "admin", "--name", "me")
     assert code == 0
-    assert "not shown again" in told
+    assert "not shown again" in errors
     admin = printed.strip()
     assert admin.startswith("vlt_")
 
@@ -53,5 +53,5 @@ def test_keys_from_the_first_to_the_last(valiant):
 
 def test_wrong_options_are_named(valiant):
     assert valiant("keys", "create", "--role", "owner")[0] == 2
-    code, _, told = valiant("keys", "create", "--role", "caller", "--days", "1000")
-    assert (code, "--expires_in_days" in told) == (1, True)
+    code, _, errors = valiant("keys", "create", "--role", "caller", "--days", "1000")
+    assert (code, "--expires_in_days" in errors) == (1, True)
