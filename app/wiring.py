@@ -10,6 +10,7 @@ from app.queue import make_celery, publish
 from app.services.access import Access
 from app.services.aliases import Aliases
 from app.services.attempts import Attempts
+from app.services.audit import Audit
 from app.services.cluster_names import ClusterNaming
 from app.services.database_counts import Census
 from app.services.datasets import Datasets
@@ -42,6 +43,7 @@ class Services:
     settings: Settings
     work: WorkFactory
     access: Access
+    audit: Audit
     keys: Keys
     projects: Projects
     cache: Cache
@@ -98,6 +100,7 @@ def build(settings: Settings, *, role: str) -> Services:
         settings=settings,
         work=work,
         access=Access(work, settings),
+        audit=Audit(work),
         keys=Keys(work),
         projects=Projects(work),
         cache=cache,

@@ -338,6 +338,7 @@ def access(walk):
     path = walk("create_key", "POST", "/v1/keys", spec, expected=201).headers["location"]
     walk("get_key", "GET", path)
     walk("rotate_key", "POST", f"{path}:rotate", {"grace_seconds": 3600}, expected=201)
+    walk("list_audit_entries", "GET", "/v1/audit")
     walk("list_keys", "GET", "/v1/keys?limit=1")
     walk("revoke_key", "DELETE", path, expected=204)
 

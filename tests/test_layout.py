@@ -18,18 +18,8 @@ LONGEST_FILE = 320
 SHARED_NAMES = {
     # one resource: its route, its schema, its service, its rows
     *("algorithms", "aliases", "datasets", "health", "jobs", "models", "open_inference", "plots", "predictions"),
-    *(
-        "cluster_names",
-        "files",
-        "keys",
-        "projects",
-        "preferences",
-        "reviews",
-        "sessions",
-        "problems",
-        "queries",
-        "metrics",
-    ),
+    *("audit", "cluster_names", "files", "keys", "metrics", "preferences", "problems", "projects", "queries"),
+    *("reviews", "sessions"),
     # messages of a service and its child process, one for each kind of child
     "protocol",
     # a format: rows of a request, and a dataset

@@ -92,8 +92,8 @@ class Pass:
         self.key, self.live, self.expires = key, key.revoked_at is None, key.expires_at.timestamp()
 
     @property
-    def created_by(self) -> str | None:
-        """The id that a key created by this caller keeps."""
+    def key_id(self) -> str | None:
+        """The id that what this caller does is noted with."""
         return None if self.key is None else str(self.key.id)
 
     def described(self) -> Caller:

@@ -1,13 +1,13 @@
-"""Tables of projects, and of the keys that reach them."""
+"""Tables of projects, of the keys that reach them, and of what was done with these."""
 
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, LargeBinary
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.table_base import NOW, Base
+from app.store.table_base import NOW, Base, Owned
 
 
 class ProjectRow(Base):
@@ -46,3 +46,18 @@ class KeyRow(Base):
     changed_at: Mapped[datetime] = mapped_column(server_default=NOW)
     """Time of the last change of what the key may do."""
     last_used_at: Mapped[datetime | None]
+
+
+class AuditRow(Owned, Base):
+    """A request that changed something, or was refused to."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index("ix_audit_project_id_id", "project_id", "id"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
+    at: Mapped[datetime] = mapped_column(server_default=NOW)
+    actor: Mapped[str]
+    action: Mapped[str]
+    target: Mapped[str]
+    outcome: Mapped[int]
+    request_id: Mapped[str]

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from app.project_context import PROJECT
 from app.store.aliases import AliasRepository
+from app.store.audit import AuditRepository
 from app.store.cluster_names import ClusterNameRepository
 from app.store.datasets import DatasetRepository
 from app.store.files import FileRepository
@@ -60,6 +61,7 @@ class Work:
         self.keys = KeyRepository(self.session)
         self.models = ModelRepository(self.session)
         self.aliases = AliasRepository(self.session, self.models)
+        self.audit = AuditRepository(self.session)
         self.cluster_names = ClusterNameRepository(self.session, self.models)
         self.preferences = PreferenceRepository(self.session)
         self.projects = ProjectRepository(self.session)

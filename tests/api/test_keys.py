@@ -3,6 +3,8 @@
 import time
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from app.api.edge.admission import GuardedRoute
 from app.schemas.keys import KeySpec
@@ -137,12 +139,12 @@ def test_a_key_needs_either_a_role_or_scopes(guarded, key):
 
 def test_an_operator_manages_projects(guarded, key):
     _, operator = key("operator")
-    assert guarded.post("/v1/projects", headers=operator, json={"name": "alpha"}).status_code == 201
-    refused(guarded.post("/v1/projects", headers=operator, json={"name": "alpha"}), 409, "project_exists")
-    assert "alpha" in {each["name"] for each in guarded.get("/v1/projects", headers=operator).json()["items"]}
-    made = guarded.post("/v1/keys", headers=operator, json={"name": "x", "role": "admin", "project": "alpha"}).json()
+    assert guarded.post("/v1/projects", headers=operator, json={"name": "managed"}).status_code == 201
+    refused(guarded.post("/v1/projects", headers=operator, json={"name": "managed"}), 409, "project_exists")
+    assert "managed" in {each["name"] for each in guarded.get("/v1/projects", headers=operator).json()["items"]}
+    made = guarded.post("/v1/keys", headers=operator, json={"name": "x", "role": "admin", "project": "managed"}).json()
     own = {"Authorization": f"Bearer {made['secret']}"}
-    assert guarded.get("/v1/me", headers=own).json()["project"] == "alpha"
+    assert guarded.get("/v1/me", headers=own).json()["project"] == "managed"
     refused(guarded.get("/v1/projects", headers=own), 403, "scope_missing")
     refused(guarded.get(f"/v1/keys/{made['id']}", headers=operator), 404, "key_not_found")
 
@@ -221,3 +223,31 @@ def test_a_key_is_not_logged_nor_in_a_repr(served, key, stack):
     assert httpx.post(f"{served}/v1/jobs/train", headers=header, json={"model": 1}).status_code == 422
     logs = b"".join(path.read_bytes() for path in (stack.folder.root / "log").iterdir())
     assert made.secret[20:].encode() not in logs
+
+
+def test_changes_and_refusals_are_in_the_audit_log(guarded, key):
+    made, admin = key("admin", project="audited")
+    viewer, looking = key("viewer", project="audited")
+    created = guarded.post("/v1/keys", headers=admin, json={"name": "x", "role": "viewer"})
+    guarded.post("/v1/jobs/train", headers=looking, json={})
+    guarded.post("/v1/datasets?file_format=csv", headers=admin, content=b"")
+    guarded.get("/v1/keys", headers=admin)
+    found = guarded.get("/v1/audit", headers=admin, params={"limit": 2}).json()
+    rest = guarded.get("/v1/audit", headers=admin, params={"cursor": found["next_cursor"]}).json()
+    entries = [*found["items"], *rest["items"]]
+    assert [(each["actor"], each["action"], each["outcome"]) for each in entries] == [
+        (str(made.id), "create_dataset", 422),
+        (str(viewer.id), "train_model", 403),
+        (str(made.id), "create_key", 201),
+    ]
+    assert entries[2]["target"] == created.headers["location"]
+    assert entries[2]["request_id"] == created.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("role", ["valiant_app", "valiant_queue"])
+@pytest.mark.parametrize("change", ["delete from audit", "update audit set actor = 'nobody'", "truncate audit"])
+def test_the_audit_log_only_grows(services, role, change):
+    with services.work.engine.connect() as connection:
+        connection.execute(text("select set_config('role', :role, true)"), {"role": role})
+        with pytest.raises(DBAPIError, match="permission denied"):
+            connection.execute(text(change))

@@ -117,6 +117,7 @@ CALLS = [
     lambda: SERVICE.create_key("batch", "caller", models=["fraud-*"]),
     KEY.revoke,
     lambda: KEY.rotate(60),
+    SERVICE.audit,
     SERVICE.projects,
     lambda: SERVICE.create_project("alpha"),
     lambda: REVIEW.give("yes"),

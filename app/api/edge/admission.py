@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.errors import ValiantError
 from app.project_context import PROJECT
 from app.schemas import keys
-from app.services.access import Access, CredentialInvalid, Pass
+from app.services.access import Access, CredentialInvalid, ModelNotCovered, Pass, ScopeMissing
 
 CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""
+CHANGING = frozenset({keys.Scope.WRITE, keys.Scope.ADMIN, keys.Scope.OPERATOR})
 BEARER = b"bearer "
 MODEL = "model"
 """Name of the parameter in addresses that is a model."""
@@ -30,8 +31,35 @@ class GuardedRoute(APIRoute):
     """One of these; none: anyone may call it."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.admit(scope)
-        await super().handle(scope, receive, send)
+        try:
+            await self.admit(scope)
+        except (ScopeMissing, ModelNotCovered) as refused:
+            await self._audit(scope, refused.status)
+            raise
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                created = next((value.decode() for name, value in message["headers"] if name == b"location"), None)
+                await self._audit(scope, message["status"], created)
+            await send(message)
+
+        await super().handle(scope, receive, noted if CALLER in scope and self._is_audited(scope) else send)
+
+    async def _audit(self, scope: Scope, outcome: int, created: str | None = None) -> None:
+        """Before the response is sent, so that nobody has one without its entry."""
+        if self._is_audited(scope):
+            await run_in_threadpool(
+                scope["app"].services.audit.add,
+                actor=scope[CALLER].key_id,
+                action=self.name,
+                target=created or scope["path"],
+                outcome=outcome,
+                request_id=scope["request_id"],
+            )
+
+    def _is_audited(self, scope: Scope) -> bool:
+        """True for a route that changes something; predictions and queries do not."""
+        return scope["method"] != "GET" and not self.needs.isdisjoint(CHANGING)
 
     async def admit(self, scope: Scope) -> None:
         """Before anything of the body is read. Raises what `Access` raises, and CredentialMissing."""
@@ -43,9 +71,9 @@ class GuardedRoute(APIRoute):
         if own is None:
             own = await run_in_threadpool(access.find, token)
         access.check(own)
-        self.allow(own, scope["path_params"])
         scope[CALLER] = own
         PROJECT.set(own.project_id)  # each request has a context of its own
+        self.allow(own, scope["path_params"])
 
     def allow(self, own: Pass, path: Mapping[str, str]) -> None:
         """Raises ScopeMissing, ModelNotCovered."""

@@ -65,6 +65,11 @@ class AccessControl(Record[M]):
         return ApiKey(self.driver, (yield from self._json("POST", "keys", body=body, repeatable=False)))
 
     @operation
+    def audit(self, limit: int | None = None) -> Steps[list[dict[str, Any]]]:
+        """Requests that changed something, or were refused to, newest first."""
+        return (yield from items(self.driver, "audit", limit=limit))
+
+    @operation
     def projects(self, limit: int | None = None) -> Steps[list[dict[str, Any]]]:
         """Projects of the service, newest first."""
         return (yield from items(self.driver, "projects", limit=limit))
