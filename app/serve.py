@@ -26,8 +26,8 @@ LATE_SECONDS = 0.5
 
 def serve(app: Application, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken, or needs keys."""
-    logs.configure(settings.log_level)
     demand_keys(settings)
+    logs.configure(settings.log_level)
     if settings.auth != "keys" and not is_loopback(settings.host):
         log.warning("anonymous_network", host=settings.host)
     settle()
