@@ -21,8 +21,11 @@ class Head(NamedTuple):
     """Bytes of the body."""
 
 
-OWN = re.compile(rb"\r\n([Tt]race(?:parent|state)|[Xx]-[Rr]equest-[Ii][Dd]):([\x20-\x7e]*)(?=\r\n[^ \t])")
-"""Lines that differ with every request. Others of these names, oddly written ones, stay where they are."""
+OWN = re.compile(
+    rb"\r\n([Tt]race(?:parent|state)|[Xx]-[Rr]equest-[Ii][Dd]|[Xx]-[Bb]3-[A-Za-z0-9-]+|[Xx]-[Ff]orwarded-[A-Za-z-]+)"
+    rb":([\x20-\x7e]*)(?=\r\n[^ \t])"
+)
+"""Lines that differ with every request or caller. Others of these names, oddly written ones, stay where they are."""
 
 
 def apart(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:

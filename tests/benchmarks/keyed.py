@@ -1,0 +1,128 @@
+"""python -m tests.benchmarks.keyed [--seconds 3] [--rounds 5]
+
+Costs of keys on the path of a prediction: the rate of one small prediction with a key, and with a new trace id in every
+request, relative to the rate without either. The servers take turns, so that the machine's moods reach all.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+
+from app import ports, processes
+from app.embedded.stack import Stack
+from app.schemas.keys import KeySpec
+from app.settings import Settings
+from app.wiring import build
+from migrations.schema_revision import upgrade
+
+from .serving.process import LOAD_CORE, SERVER_CORE, pinned
+
+CONNECTIONS = 16
+WRITTEN = """
+local count = 0
+request = function()
+  count = count + 1
+  wrk.headers["%s"] = string.format("00-%%032x-%%016x-01", %s, %s)
+  return wrk.format()
+end
+"""
+"""A header written anew for each request: the generator works alike whether it is always the same or not."""
+ALIKE, TRACED = WRITTEN % ("x-parent123", 1, 1), WRITTEN % ("traceparent", "count", "count")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    requested = parser.parse_args()
+    with ExitStack() as undo:
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="keyed-")))
+        stack = undo.enter_context(Stack(Settings(data=folder / "data")))
+        upgrade(stack.settings.database_url.get_secret_value())
+        services = build(stack.settings, role="api")
+        undo.callback(services.close)
+        _publish(services)
+        key = services.keys.create_first(KeySpec(name="load", role="caller"), "default").secret
+        plain, keyed = (_api(undo, stack, auth) for auth in ("none", "keys"))
+        variants = {
+            "without keys": (plain, "", ""),
+            "with a key": (keyed, key, ""),
+            "a header that is alike": (plain, "", ALIKE),
+            "a new trace id in each": (plain, "", TRACED),
+            "the same with a key": (keyed, key, TRACED),
+        }
+        rates = {name: [] for name in variants}
+        for _ in range(requested.rounds):
+            for name, variant in variants.items():
+                rates[name].append(_rate(folder, requested.seconds, *variant))
+    base = min(spent for _, spent in rates["without keys"])
+    for name, measured in rates.items():
+        rate, spent = statistics.median(rate for rate, _ in measured), min(spent for _, spent in measured)
+        print(f"{name:24}{rate:10,.0f} requests/s {spent:7.2f} CPU µs each, {base / spent:6.3f} of the base's requests")
+
+
+def _api(undo, stack, auth):
+    with ports.listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    own = stack.settings.model_copy(update={"port": port, "auth": auth, "log_level": "WARNING"})
+    child = processes.api(own, stack.folder, to_terminal=False)
+    with pinned(SERVER_CORE):
+        child.start()
+    undo.callback(child.stop)
+    return ports.address(own), psutil.Process(child.process.pid)
+
+
+def _publish(services):
+    import numpy as np
+    import pyarrow as pa
+
+    from app.ml.contract.columns import TableColumn
+    from app.ml.training.plan import plan
+    from app.ml.training.train import train
+    from app.ml.training.train_spec import TrainSpec
+
+    names = ["a", "b", "c", "d"]
+    values = np.random.default_rng(0).normal(size=(200, 4))
+    table = pa.table(
+        {**dict(zip(names, values.T, strict=True)), "y": np.where(values[:, 0] > 0, "up", "down").tolist()}
+    )
+    columns = [*(TableColumn(name, "numeric", 0, 200) for name in names), TableColumn("y", "categorical", 0, 2)]
+    spec = TrainSpec.model_validate({"algorithm": {"name": "logistic"}, "target": "y"})
+    made = train(plan(spec, columns, table.num_rows), table, data_digest="sha256:" + "0" * 64)
+    with services.work() as w:
+        w.models.add_version(
+            model="load", job_id=None, dataset_id=None, blob=made.blob, report=made.report, golden=made.golden
+        )
+
+
+def _rate(folder, seconds, server, key, script):
+    """Requests a second by wrk on one thread, each a success, and the server's CPU time of one in microseconds."""
+    address, process = server
+    before = sum(process.cpu_times()[:2])
+    body = json.dumps({"rows": [{"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}]})
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    lines = [f"wrk.headers[{json.dumps(name)}] = {json.dumps(value)}" for name, value in headers.items()]
+    program = folder / "ask.lua"
+    program.write_text("\n".join(['wrk.method = "POST"', f"wrk.body = [[{body}]]", *lines, script]))
+    command = [shutil.which("wrk"), "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(program)]
+    with pinned(LOAD_CORE):
+        printed = subprocess.run(
+            [*command, f"{address}/v1/models/load/predict"], capture_output=True, text=True, check=True
+        ).stdout
+    if "Non-2xx" in printed:
+        raise RuntimeError(printed)
+    spent = sum(process.cpu_times()[:2]) - before
+    rate = next(line.split()[1] for line in printed.splitlines() if line.startswith("Requests/sec"))
+    count = next(line.split()[0] for line in printed.splitlines() if "requests in" in line)
+    return float(rate), 1e6 * spent / int(count)
+
+
+if __name__ == "__main__":
+    main()
