@@ -80,7 +80,14 @@ def test_wheel_holds_everything_that_runs(wheel):
 
 def test_wheel_holds_what_is_not_code(wheel):
     assert {"app/openapi.json", "app/py.typed"} <= wheel
-    for folder, pattern in (("deployment", "*"), ("docs", "*.*"), ("docs/swagger_ui", "*"), ("samples", "*")):
+    for folder, pattern in (
+        ("deployment", "*"),
+        ("docs", "*.*"),
+        ("docs/swagger_ui", "*"),
+        ("console", "*.*"),
+        ("console/vendor", "*"),
+        ("samples", "*"),
+    ):
         assert {f"app/{folder}/{path.name}" for path in (ROOT / "app" / folder).glob(pattern)} <= wheel
 
 

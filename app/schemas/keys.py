@@ -73,6 +73,12 @@ class KeySpec(Body):
         return ROLES[self.role]
 
 
+class SignIn(Body):
+    """A key that a browser will send."""
+
+    key: str = Field(pattern=r"^[!#-+\--:<-~]{1,4096}$", description="The key; no character of it ends a cookie.")
+
+
 class KeyRotation(Body):
     """Replacement of a key by a new one."""
 

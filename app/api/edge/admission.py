@@ -1,5 +1,6 @@
 """Admission of a request to a route: its key, and what the route needs of it."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from fastapi.concurrency import run_in_threadpool
@@ -22,6 +23,12 @@ MODEL = "model"
 class CredentialMissing(ValiantError):
     code, status, title = "credential_missing", 401, "The request has no key"
     remedy = "Send a key in the header Authorization, as `Bearer vlt_…`."
+
+
+COOKIE = "__Host-valiant"
+"""Name of the console's cookie, which browsers send to the host alone that has set it, by TLS or on one machine."""
+IN_COOKIE = re.compile(rf"(?:^|;\s*){COOKIE}=([^;\s]+)".encode())
+SAME_ORIGIN = b"sec-fetch-site", b"same-origin"
 
 
 class GuardedRoute(APIRoute):
@@ -66,7 +73,7 @@ class GuardedRoute(APIRoute):
         access: Access = scope["app"].services.access
         if not access.on or not self.needs:
             return
-        token = credential(scope["headers"])
+        token = credential(scope["headers"], scope["method"])
         own = access.known(token)
         if own is None:
             own = await run_in_threadpool(access.find, token)
@@ -80,11 +87,21 @@ class GuardedRoute(APIRoute):
         own.allow(self.needs, path.get(MODEL))
 
 
-def credential(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+def credential(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes:
     """The key that was sent. Raises CredentialMissing, CredentialInvalid."""
     sent = [value for name, value in headers if name == b"authorization"]
+    if not sent and (token := _of_session(headers, method)):
+        return token
     if not sent:
         raise CredentialMissing(headers={"WWW-Authenticate": 'Bearer realm="valiant"'})
     if len(sent) > 1 or not sent[0].lower().startswith(BEARER):
         raise CredentialInvalid(headers={"WWW-Authenticate": 'Bearer realm="valiant", error="invalid_request"'})
     return sent[0][len(BEARER) :].strip()
+
+
+def _of_session(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes | None:
+    """The key in the cookie of the console; of a request that changes something only if a page of ours has sent it."""
+    if method not in {"GET", "HEAD"} and SAME_ORIGIN not in headers:
+        return None
+    found = [match[1] for name, value in headers if name == b"cookie" and (match := IN_COOKIE.search(value))]
+    return found[0] if len(found) == 1 else None

@@ -62,7 +62,7 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
         return found
 
     def _at_a_known_place(self, head: bytes) -> PreparedRequest | None:
-        """The request of a head of which all but one line is known, where that line stood in the last head of this length."""
+        """The request of a head that is known but for one line, which stands where it stood in the last such head."""
         start, stop = self._places.get(len(head), (0, 0))
         if not start or head.find(b"\r\n", start + 2) != stop:
             return None

@@ -250,7 +250,7 @@ class Application(FastAPI):
         access = self.services.access
         if not access.on:
             return None
-        own = None if requested is None else access.known(credential(requested.headers))
+        own = None if requested is None else access.known(credential(requested.headers, "POST"))
         if own is None:
             raise CredentialInvalid
         return own

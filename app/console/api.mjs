@@ -1,0 +1,48 @@
+// Requests to the API of this service, and its problems as errors.
+
+export class Problem extends Error {
+  constructor(problem) {
+    super(problem.detail || problem.title);
+    Object.assign(this, problem);
+    this.errors = problem.errors || [];
+  }
+}
+
+const send = async (method, path, { body, content, headers = {}, signal } = {}) => {
+  const request = { method, headers: { ...headers }, signal, credentials: "same-origin" };
+  if (body !== undefined) {
+    request.headers["Content-Type"] = "application/json";
+    request.body = JSON.stringify(body);
+  } else if (content !== undefined) request.body = content;
+  if (method === "POST") request.headers["Idempotency-Key"] = crypto.randomUUID();
+  let response;
+  try {
+    response = await fetch(path, request);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem({ title: "The service does not respond", detail: "The service does not respond.", code: "offline" });
+  }
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({ title: response.statusText, status: response.status }));
+  if (problem.status === 401) window.dispatchEvent(new Event("signed-out"));
+  throw new Problem(problem);
+};
+
+const json = async (...request) => {
+  const response = await send(...request);
+  return response.status === 204 ? null : response.json();
+};
+
+export const get = (path, options) => json("GET", path, options);
+export const post = (path, body, options) => json("POST", path, { body, ...options });
+export const put = (path, body, options) => json("PUT", path, { body, ...options });
+export const remove = (path) => json("DELETE", path);
+
+export const upload = (file, name) =>
+  json("POST", `/v1/datasets?${new URLSearchParams({ name })}`, {
+    content: file,
+    headers: { "Content-Type": "application/octet-stream" },
+  });
+
+/** A part of an address from what people have named. */
+export const part = encodeURIComponent;

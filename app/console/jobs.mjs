@@ -1,0 +1,83 @@
+// Jobs: the list, and one while it runs.
+import { useEffect, useState } from "preact/hooks";
+import { get, part, post } from "./api.mjs";
+import { Lines } from "./charts.mjs";
+import { Facts, Fault, Loaded, Page, State, Table, html, useAction, useLoaded, usePages, when } from "./view.mjs";
+
+const STATES = ["", "queued", "running", "succeeded", "failed", "cancelled", "timed_out"];
+const ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
+
+export function Jobs() {
+  const [state, choose] = useState("");
+  const [list, pager] = usePages(`/v1/jobs?limit=50${state && `&state=${state}`}`, get);
+  return html`<${Page} title="Jobs" lead="Long-running work: training, searches, evaluations. A job that was accepted reaches an end, whichever process dies." how=${HOW.list}>
+    <label class="inline">State <select value=${state} onChange=${(event) => choose(event.target.value)}>
+      ${STATES.map((one) => html`<option value=${one}>${one.replace("_", " ") || "all"}</option>`)}
+    </select></label>
+    <${Loaded} from=${list}>${(page) => html`<${Table} caption="Jobs" rows=${page.items} columns=${[
+      { name: "Job", show: (one) => html`<a href=${`#/jobs/${one.id}`}>${one.name || one.id.slice(0, 18)}</a>` },
+      { name: "Kind", show: (one) => one.kind },
+      { name: "State", show: (one) => html`<${State} of=${one.state} />` },
+      { name: "Model", show: (one) => one.model && html`<a href=${`#/models/${part(one.model)}`}>${one.model}</a>` },
+      { name: "Submitted", show: (one) => when(one.created_at) },
+    ]} />${pager}`}</${Loaded}>
+  </${Page}>`;
+}
+
+/** The job, read again with each of its events. */
+function useJob(id) {
+  const loaded = useLoaded((signal) => get(`/v1/jobs/${part(id)}`, { signal }), [id]);
+  const ended = loaded.value && ENDED.has(loaded.value.state);
+  useEffect(() => {
+    if (ended || !loaded.value) return undefined;
+    const events = new EventSource(`/v1/jobs/${part(id)}/events`);
+    let waiting = null;
+    const again = () => { waiting ??= setTimeout(() => { waiting = null; loaded.reload(); }, 250); };
+    for (const name of ["state", "progress", "curve", "end"]) events.addEventListener(name, again);
+    events.addEventListener("error", again);
+    return () => { events.close(); clearTimeout(waiting); };
+  }, [id, loaded.value]);
+  return loaded;
+}
+
+export function Job({ named: [id] }) {
+  const loaded = useJob(id);
+  const [cancel, { error, busy }] = useAction(async () => { await post(`/v1/jobs/${part(id)}/cancel`); loaded.reload(); });
+  return html`<${Loaded} from=${loaded}>${(job) => html`
+    <${Page} title=${`${job.kind} ${job.name || ""}`} how=${HOW.one(job)} actions=${html`
+        ${job.version && html`<a class="button" href=${`#/models/${part(job.model)}/${job.version}`}>Read the report</a>`}
+        ${!ENDED.has(job.state) && html`<button class="quiet" onClick=${cancel} disabled=${busy || job.state === "cancelling"}>Cancel</button>`}`}>
+      <${Fault} error=${error} />
+      <div class="progress" aria-live="polite">
+        <${State} of=${job.state} />
+        ${!ENDED.has(job.state) && html`<progress max="1" value=${job.progress} aria-label="Share that is done"></progress>`}
+        <span>${job.queue_position !== undefined ? `Position in the queue: ${job.queue_position}` : job.message}</span>
+      </div>
+      ${job.error && html`<${Fault} error=${{ ...job.error, message: job.error.detail }} />`}
+      ${job.warnings.map((text) => html`<p class="warning">${text}</p>`)}
+      ${curves(job).map((one) => html`<${Lines} title=${one.name} x="step" series=${[one]} />`)}
+      <${Facts} of=${{ Submitted: when(job.created_at), Started: job.started_at && when(job.started_at), Ended: job.finished_at && when(job.finished_at), Model: job.model, Version: job.version, Attempt: `${job.attempt} of at most ${job.max_attempts}`, Id: job.id }} />
+      <h2>States</h2>
+      <${Table} caption="States of the job" rows=${job.transitions} columns=${[
+        { name: "State", show: (one) => html`<${State} of=${one.state} />` },
+        { name: "Time", show: (one) => new Date(one.at).toLocaleTimeString("en") },
+        { name: "Attempt", number: true, show: (one) => one.attempt },
+        { name: "Reason", show: (one) => one.reason || "" },
+      ]} />
+    </${Page}>`}</${Loaded}>`;
+}
+
+/** Curves of at least two points; a long one by every so many. */
+const curves = (job) => (job.curves || []).filter((one) => one.x.length > 1).map((one) => {
+  const step = Math.ceil(one.x.length / 1000), thin = (values) => values.filter((_, place) => place % step === 0);
+  return { name: one.name, x: thin(one.x), y: thin(one.y) };
+});
+
+const HOW = {
+  list: { curl: `curl -sS ${location.origin}/v1/jobs`, Python: "import valiant\n\nvaliant.connect().jobs()", Terminal: "valiant jobs" },
+  one: (job) => ({
+    curl: `curl -sSN ${location.origin}/v1/jobs/${job.id}/events`,
+    Python: `import valiant\n\nvaliant.connect().job(${JSON.stringify(job.id)}).wait()`,
+    Terminal: `valiant jobs --follow ${job.id}`,
+  }),
+};

@@ -1,0 +1,56 @@
+// Keys of the project, and the audit log.
+import { useState } from "preact/hooks";
+import { get, post, remove } from "./api.mjs";
+import { Copied, Facts, Fault, Loaded, Page, State, Table, html, useAction, useLoaded, usePages, when } from "./view.mjs";
+
+const ROLES = ["caller", "viewer", "editor", "admin", "operator"];
+
+export function Keys() {
+  const me = useLoaded((signal) => get("/v1/me", { signal }), []);
+  const [list, pager] = usePages("/v1/keys?limit=50", get);
+  const [audit, further] = usePages("/v1/audit?limit=50", get);
+  const [fresh, show] = useState();
+  const [act, { busy, error }] = useAction(async (change) => { show(await change()); list.reload(); audit.reload(); });
+  const create = (event) => {
+    event.preventDefault();
+    const fields = new FormData(event.target), models = fields.get("models").split(/[\s,]+/).filter(Boolean);
+    act(() => post("/v1/keys", { name: fields.get("name"), role: fields.get("role"), expires_in_days: Number(fields.get("days")), ...(models.length && { models }) }));
+  };
+  return html`<${Page} title="Keys" lead="Programs and people send a key with each request. It is shown once, when it is created." how=${HOW}>
+    <${Loaded} from=${me}>${(one) => html`<${Facts} of=${{ Project: one.project, "Your key": one.name ?? "none: this service needs no keys", "Your scopes": one.scopes.join(", ") }} />`}</${Loaded}>
+    <form class="row" onSubmit=${create}>
+      <label>Name<input name="name" required maxlength="100" /></label>
+      <label>Role<select name="role">${ROLES.map((one) => html`<option>${one}</option>`)}</select></label>
+      <label>Models<input name="models" placeholder="all, or fraud-*" /></label>
+      <label>Days<input name="days" type="number" min="1" max="365" value="90" /></label>
+      <button disabled=${busy}>Create a key</button>
+    </form>
+    <${Fault} error=${error} />
+    ${fresh?.secret && html`<section class="card" role="status"><h2>Keep this key</h2><p>It is not shown again.</p><${Copied} text=${fresh.secret} /></section>`}
+    <${Loaded} from=${list}>${(page) => html`<${Table} caption="Keys" rows=${page.items} columns=${[
+      { name: "Name", show: (one) => html`<span dir="auto">${one.name}</span>` },
+      { name: "Begins with", show: (one) => html`<code>${one.prefix}</code>` },
+      { name: "Scopes", show: (one) => one.scopes.join(", ") },
+      { name: "Models", show: (one) => one.models?.join(", ") ?? "all" },
+      { name: "Last used", show: (one) => one.last_used_at ? when(one.last_used_at) : "never" },
+      { name: "Until", show: (one) => one.revoked_at ? html`<${State} of="revoked" />` : when(one.expires_at) },
+      { name: "", show: (one) => !one.revoked_at && html`
+        <button class="quiet" disabled=${busy} onClick=${() => act(() => post(`/v1/keys/${one.id}:rotate`, {}))} aria-label=${`Rotate ${one.name}`}>Rotate</button>
+        <button class="quiet" disabled=${busy} onClick=${() => confirm(`Revoke the key ${one.name}?`) && act(() => remove(`/v1/keys/${one.id}`))} aria-label=${`Revoke ${one.name}`}>Revoke</button>` },
+    ]} />${pager}`}</${Loaded}>
+    <h2>Audit log</h2>
+    <${Loaded} from=${audit}>${(page) => html`<${Table} caption="Audit log" rows=${page.items} empty="No change with a key yet." columns=${[
+      { name: "Time", show: (one) => when(one.at) },
+      { name: "Operation", show: (one) => one.action },
+      { name: "Target", show: (one) => html`<code>${one.target}</code>` },
+      { name: "Status", number: true, show: (one) => one.outcome },
+      { name: "Key", show: (one) => html`<code>${one.actor}</code>` },
+    ]} />${further}`}</${Loaded}>
+  </${Page}>`;
+}
+
+const HOW = {
+  curl: `curl -sS ${location.origin}/v1/keys -H 'Content-Type: application/json' \\\n  -d '{"name": "checkout", "role": "caller", "models": ["fraud-*"]}'`,
+  Python: 'import valiant\n\nkey = valiant.connect().create_key("checkout", "caller", models=["fraud-*"])\nprint(key.secret)',
+  Terminal: "valiant keys create --role caller --models 'fraud-*' --name checkout",
+};

@@ -1,0 +1,111 @@
+// The playground: one row, its prediction as it changes, and the prediction along one input.
+import { useEffect, useState } from "preact/hooks";
+import { get, part, post } from "./api.mjs";
+import { Lines } from "./charts.mjs";
+import { Fault, Loaded, Page, Table, html, number, useLoaded } from "./view.mjs";
+
+const PAUSE = 120, LEVELS = 500, INPUTS = 60;
+const address = (model, version, query) => `/v1/models/${part(model)}/${query}?version=${version}`;
+
+const middle = (input) => {
+  if (input.levels?.length) return input.levels[0];
+  if (input.kind === "boolean") return true;
+  if (input.minimum === undefined || input.maximum === undefined) return input.kind === "numeric" ? 0 : "";
+  return Number(((input.minimum + input.maximum) / 2).toPrecision(4));
+};
+
+export function Playground({ named: [model, version] }) {
+  const loaded = useLoaded((signal) => get(`/v1/models/${part(model)}/versions/${version}`, { signal }), [model, version]);
+  return html`<${Loaded} from=${loaded}>${(one) => html`<${Try} of=${one} />`}</${Loaded}>`;
+}
+
+function Try({ of: one }) {
+  const [row, set] = useState(() => Object.fromEntries(one.inputs.map((input) => [input.name, middle(input)])));
+  const [shown, show] = useState(INPUTS);
+  const [along, vary] = useState(one.inputs.find((input) => input.kind === "numeric")?.name);
+  const predicted = useLater(() => post(address(one.model, one.version, "predict"), { rows: [row] }), [row]);
+  const swept = useLater(() => along === undefined ? Promise.resolve() : post(address(one.model, one.version, "sweep"), {
+    vary: [{ column: along, points: 40 }], fixed: Object.fromEntries(Object.entries(row).filter(([name]) => name !== along)),
+  }), [row, along]);
+  const change = (name, value) => set((before) => ({ ...before, [name]: value }));
+  return html`<${Page} title=${`Try ${one.model}, version ${one.version}`} lead="Move the inputs within the ranges of the training, and watch the prediction." how=${how(one, row)}
+      actions=${html`<a class="button quiet" href=${`#/models/${part(one.model)}/${one.version}`}>Report</a>`}>
+    <div class="playground">
+      <form class="fields" onSubmit=${(event) => event.preventDefault()}>
+        ${one.inputs.slice(0, shown).map((input) => html`<${Input} key=${input.name} of=${input} value=${row[input.name]} change=${(value) => change(input.name, value)} />`)}
+        ${one.inputs.length > shown && html`<button type="button" class="quiet" onClick=${() => show(shown + INPUTS)}>Show more inputs</button>`}
+      </form>
+      <div class="result">
+        <section class="card" aria-live="polite"><h2>Prediction</h2>
+          <${Fault} error=${predicted.error} />
+          ${predicted.value && html`<${Prediction} of=${predicted.value} target=${one.target} />`}
+        </section>
+        ${along !== undefined && html`<section class="card">
+          <label>Along <select value=${along} onChange=${(event) => vary(event.target.value)}>
+            ${one.inputs.filter((input) => input.kind === "numeric").map((input) => html`<option value=${input.name}>${input.name}</option>`)}</select></label>
+          ${swept.value && html`<${Sweep} of=${swept.value} target=${one.target} />`}
+          ${swept.error?.status !== 409 && html`<${Fault} error=${swept.error} />`}
+        </section>`}
+      </div>
+    </div>
+  </${Page}>`;
+}
+
+function Input({ of: input, value, change }) {
+  const id = `input-${input.name}`, missing = value === null;
+  const ranged = input.kind === "numeric" && input.minimum !== undefined && input.maximum > input.minimum;
+  const step = ranged ? Number(((input.maximum - input.minimum) / 200).toPrecision(1)) : "any";
+  return html`<div class="field input">
+    <label for=${id} dir="auto">${input.name}</label>
+    ${input.levels
+      ? html`<select id=${id} value=${value ?? ""} disabled=${missing} onChange=${(event) => change(event.target.value)}>${input.levels.slice(0, LEVELS).map((level) => html`<option>${level}</option>`)}</select>`
+      : input.kind === "boolean"
+      ? html`<input id=${id} type="checkbox" checked=${value} disabled=${missing} onChange=${(event) => change(event.target.checked)} />`
+      : ranged
+      ? html`<input id=${id} type="range" min=${input.minimum} max=${input.maximum} step=${step} value=${value ?? middle(input)} disabled=${missing} onInput=${(event) => change(Number(event.target.value))} />
+          <output for=${id}>${missing ? "missing" : number(value)}</output>`
+      : html`<input id=${id} type=${input.kind === "numeric" ? "number" : "text"} step="any" value=${value ?? ""} disabled=${missing}
+          onInput=${(event) => change(input.kind === "numeric" ? Number(event.target.value) : event.target.value)} />`}
+    ${input.nullable && html`<label class="missing"><input type="checkbox" checked=${missing} onChange=${(event) => change(event.target.checked ? null : middle(input))} /> missing</label>`}
+  </div>`;
+}
+
+function Prediction({ of, target }) {
+  const [value] = of.predictions, chances = of.probabilities?.[0];
+  return html`
+    <p class="predicted"><span class="soft">${target || of.task}</span> <strong dir="auto">${Array.isArray(value) ? value.map(number).join(", ") : number(value)}</strong></p>
+    ${chances && html`<${Table} caption="Probabilities" rows=${of.classes.map((name, place) => [name, chances[place]])} columns=${[
+      { name: "Class", show: ([name]) => html`<span dir="auto">${String(name)}</span>` },
+      { name: "Probability", show: ([name, share]) => html`<span class="share"><meter min="0" max="1" value=${share} aria-label=${`Probability of ${name}`}></meter> ${number(Number(share.toFixed(4)))}</span>` },
+    ]} />`}
+    ${of.flags.map((flag) => html`<p class="warning">${`${flag.code.replaceAll("_", " ")}: ${flag.column ?? ""}`}</p>`)}`;
+}
+
+function Sweep({ of, target }) {
+  const [axis] = of.axes;
+  const series = of.probabilities
+    ? of.classes.slice(0, 6).map((name, place) => ({ name: String(name), x: axis.values, y: of.probabilities.map((row) => row[place]) }))
+    : [{ name: target || "prediction", x: axis.values, y: of.predictions }];
+  if (!series.every((one) => one.y.every((value) => typeof value === "number"))) return null;
+  return html`<${Lines} title=${of.probabilities ? "Probabilities" : `Prediction of ${target || "the model"}`} x=${axis.column} series=${series} />`;
+}
+
+/** The newest result of `load`, shortly after the last change; an older one never replaces it. */
+function useLater(load, inputs) {
+  const [state, set] = useState({});
+  useEffect(() => {
+    let gone = false;
+    const timer = setTimeout(() => load().then(
+      (value) => gone || set({ value }),
+      (error) => gone || set({ error }),
+    ), PAUSE);
+    return () => { gone = true; clearTimeout(timer); };
+  }, inputs);
+  return state;
+}
+
+const how = (one, row) => ({
+  curl: `curl -sS '${location.origin}${address(one.model, one.version, "predict")}' \\\n  -H 'Content-Type: application/json' -d '${JSON.stringify({ rows: [row] }).replaceAll("'", "'\\''")}'`,
+  Python: `import valiant\n\nversion = valiant.connect().model(${JSON.stringify(one.model)}).version(${one.version})\nversion.predict([${JSON.stringify(row).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False")}])`,
+  Terminal: `valiant predict ${one.model} rows.csv --version ${one.version}`,
+});

@@ -1,0 +1,135 @@
+// A training: what to predict, by which algorithm, with live answers of the dry run.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get, part, post } from "./api.mjs";
+import { Parameters } from "./form.mjs";
+import { Copied, Fault, Loaded, Page, duration, html, size, useAction, useLoaded } from "./view.mjs";
+
+const PAUSE = 350;
+const FIRST = { classification: "gradient_boosting", regression: "gradient_boosting", none: "kmeans" };
+
+const readAll = async (address, signal) => {
+  const found = [];
+  for (let cursor = null; ;) {
+    const page = await get(`${address}?limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
+    found.push(...page.items);
+    cursor = page.next_cursor;
+    if (!cursor) return found;
+  }
+};
+
+export function Train({ query }) {
+  const loaded = useLoaded(async (signal) => {
+    const [datasets, algorithms] = await Promise.all([get("/v1/datasets?limit=100", { signal }), readAll("/v1/algorithms", signal)]);
+    return { datasets: datasets.items, algorithms };
+  }, []);
+  return html`<${Loaded} from=${loaded}>${({ datasets, algorithms }) => datasets.length
+    ? html`<${Form} datasets=${datasets} algorithms=${algorithms} first=${query.get("dataset") || datasets[0].id} />`
+    : html`<${Page} title="Train" lead="There is no dataset yet."><a class="button" href="#/datasets">Upload one</a></${Page}>`}</${Loaded}>`;
+}
+
+const modelName = (text) => text.toLowerCase().replace(/[^a-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 100) || "model";
+
+function Form({ datasets, algorithms, first }) {
+  const [id, pick] = useState(first);
+  const chosen = useLoaded((signal) => get(`/v1/datasets/${part(id)}`, { signal }), [id]);
+  const dataset = chosen.value;
+  const [target, aim] = useState();
+  const [name, choose] = useState(FIRST.classification);
+  const [parameters, set] = useState({});
+  const [model, call] = useState("");
+  const [share, hold] = useState("0.2");
+  useEffect(() => {
+    if (!dataset) return;
+    aim(dataset.columns[dataset.columns.length - 1].name);
+    call(modelName(dataset.name));
+  }, [dataset]);
+  const algorithm = algorithms.find((one) => one.name === name);
+  const body = useMemo(() => dataset && target !== undefined && {
+    model, dataset: dataset.id, ...(target && { target }), algorithm: { name, ...parameters },
+    ...(target && share !== "" && { validation: { method: "holdout", test_fraction: Number(share) } }),
+  }, [dataset, target, name, parameters, model, share]);
+  const dry = useDryRun(body);
+  const [submit, { busy, error }] = useAction(async (event) => {
+    event.preventDefault();
+    location.hash = `#/jobs/${(await post("/v1/jobs/train", body)).id}`;
+  });
+  const faults = byField(dry.error?.errors || []);
+  const change = (key, value) => set((before) => {
+    const { [key]: _, ...rest } = before;
+    return value === undefined ? rest : { ...rest, [key]: value };
+  });
+  const Wrong = ({ at }) => (faults.elsewhere[at] || []).map((text) => html`<p class="wrong" role="alert">${text}</p>`);
+  return html`<${Page} title="Train" lead="Choose what to predict and by which algorithm. Every field has a default that works." how=${body && how(body)}>
+    <form class="train" onSubmit=${submit}>
+      <section class="fields">
+        <div class="field"><label for="dataset">Dataset</label>
+          <select id="dataset" value=${id} onChange=${(event) => pick(event.target.value)}>
+            ${datasets.some((one) => one.id === id) ? null : html`<option value=${id}>${dataset?.name || id}</option>`}
+            ${datasets.map((one) => html`<option value=${one.id}>${one.name}</option>`)}</select><${Wrong} at="/dataset" /></div>
+        <div class="field"><label for="target">Target, the column to predict</label>
+          <select id="target" value=${target} onChange=${(event) => { aim(event.target.value); if (!event.target.value) choose(FIRST.none); }}>
+            <option value="">none: find groups or structure</option>
+            ${dataset?.columns.slice(0, 1000).map((one) => html`<option value=${one.name}>${`${one.name} (${one.kind})`}</option>`)}</select><${Wrong} at="/target" /></div>
+        <div class="field"><label for="model">Name of the model</label>
+          <input id="model" required pattern="[a-z0-9_\\-]{1,100}" value=${model} onInput=${(event) => call(event.target.value)} /><${Wrong} at="/model" /></div>
+        ${target && html`<div class="field"><label for="share">Share of rows that are held out for the test</label>
+          <input id="share" type="number" min="0.01" max="0.99" step="0.01" value=${share} onInput=${(event) => hold(event.target.value)} /><${Wrong} at="/validation/test_fraction" /></div>`}
+        <div class="field"><label for="algorithm">Algorithm</label>
+          <select id="algorithm" value=${name} onChange=${(event) => { choose(event.target.value); set({}); }}>
+            ${algorithms.map((one) => html`<option value=${one.name}>${one.name}</option>`)}</select>
+          <p class="help">${algorithm?.gist} <a href=${`/docs/guide/algorithms/${name}`}>Read more</a></p><${Wrong} at="/algorithm" /></div>
+      </section>
+      <aside class="card" aria-live="polite">
+        <h2>Dry run</h2>
+        ${dry.value ? html`<p>${`${duration(dry.value.seconds)}, ${size(dry.value.memory_bytes)} of memory`}</p>
+            <p class="soft">${`${dry.value.task} of ${dry.value.rows} rows by ${dry.value.features.length} columns`}</p>
+            ${dry.value.warnings.map((text) => html`<p class="warning">${text}</p>`)}`
+          : dry.error ? html`<p class="wrong">${`${dry.error.errors.length || 1} to correct`}</p>${faults.rest.map((one) => html`<p class="wrong"><code>${one.pointer}</code> ${one.detail}</p>`)}${dry.error.errors.length ? null : html`<p>${dry.error.message}</p>`}`
+          : html`<p class="soft">Checking…</p>`}
+        <button disabled=${busy || !dry.value}>${busy ? "Submitting…" : "Train"}</button>
+        <${Fault} error=${error} />
+      </aside>
+      <details class="parameters" open><summary>Parameters of ${name}</summary>
+        ${algorithm && html`<${Parameters} key=${name} schema=${algorithm.parameters} values=${parameters} faults=${faults.parameters} change=${change} />`}
+      </details>
+    </form>
+    ${body && html`<details><summary>The request</summary><${Copied} text=${JSON.stringify(body, null, 1)} /></details>`}
+  </${Page}>`;
+}
+
+/** What the service thinks of the request, shortly after the last change. */
+function useDryRun(body) {
+  const [state, set] = useState({});
+  useEffect(() => {
+    if (!body) return undefined;
+    const stop = new AbortController();
+    const timer = setTimeout(() => post("/v1/jobs/train:validate", body, { signal: stop.signal }).then(
+      (value) => set({ value }),
+      (error) => error.name === "AbortError" || set({ error }),
+    ), PAUSE);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [body]);
+  return state;
+}
+
+const PLACES = ["/dataset", "/target", "/model", "/algorithm", "/validation/test_fraction"];
+const byField = (errors) => {
+  const found = { parameters: {}, elsewhere: {}, rest: [] };
+  for (const one of errors) {
+    const [, parameter] = one.pointer.match(/^\/algorithm\/([^/]+)/) || [];
+    if (parameter) (found.parameters[parameter] ??= []).push(one.detail);
+    else if (PLACES.includes(one.pointer)) (found.elsewhere[one.pointer] ??= []).push(one.detail);
+    else found.rest.push(one);
+  }
+  return found;
+};
+
+const how = (body) => {
+  const { model, dataset, target, algorithm: { name, ...parameters } } = body;
+  const options = [["target", target], ["model", model], ["algorithm", name], ...Object.entries(parameters)].filter(([, value]) => value !== undefined);
+  return {
+    curl: `curl -sS ${location.origin}/v1/jobs/train -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
+    Python: `import valiant\n\nservice = valiant.connect()\nservice.train(service.dataset(${JSON.stringify(dataset)}), ${options.map(([key, value]) => `${key}=${typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value)}`).join(", ")})`,
+    Terminal: `valiant train ${dataset}${target ? ` --target ${JSON.stringify(target)}` : ""} --model ${model} --algorithm ${name}${Object.entries(parameters).map(([key, value]) => ` -s ${key}=${JSON.stringify(value)}`).join("")}`,
+  };
+};

@@ -1,0 +1,153 @@
+// What pages share: markup, loading, problems, tables, and how to do the same elsewhere.
+import { h } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import htm from "htm";
+
+export const html = htm.bind(h);
+
+/** The result of `load`, again when one of `inputs` changes, and `reload()`. */
+export function useLoaded(load, inputs) {
+  const [state, set] = useState({ loading: true });
+  const [turn, again] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    set((before) => ({ ...before, loading: true }));
+    load(stop.signal).then(
+      (value) => stop.signal.aborted || set({ value }),
+      (error) => stop.signal.aborted || set({ error }),
+    );
+    return () => stop.abort();
+  }, [...inputs, turn]);
+  return { ...state, reload: () => again(turn + 1) };
+}
+
+/** An action of a button: while it runs the button waits, and its problem is kept. */
+export function useAction(act) {
+  const [state, set] = useState({});
+  const run = async (...given) => {
+    set({ busy: true });
+    try {
+      const result = await act(...given);
+      set({});
+      return result;
+    } catch (error) {
+      set({ error });
+    }
+  };
+  return [run, state];
+}
+
+export function Fault({ error }) {
+  if (!error) return null;
+  return html`<div class="fault" role="alert">
+    <strong>${error.title || "Something failed"}</strong>
+    <p>${error.message}</p>
+    ${error.errors?.length > 0 && html`<ul>
+      ${error.errors.map((one) => html`<li><code>${one.pointer || "/"}</code> ${one.detail}</li>`)}
+    </ul>`}
+    ${error.remedy && html`<p>${error.remedy}</p>`}
+    ${error.request_id && html`<p class="soft">Request <code>${error.request_id}</code></p>`}
+  </div>`;
+}
+
+/** What was loaded, by `show(value)`; meanwhile a line, or the problem. */
+export function Loaded({ from, children }) {
+  if (from.error) return html`<${Fault} error=${from.error} />`;
+  if (from.value === undefined) return html`<p class="soft" role="status">Loading…</p>`;
+  return children(from.value);
+}
+
+export function Page({ title, lead, actions, how, children }) {
+  const heading = useRef();
+  useEffect(() => {
+    document.title = `${title} · Valiant`;
+    heading.current.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [title]);
+  return html`<main id="content">
+    <div class="head">
+      <h1 tabindex="-1" ref=${heading} dir="auto">${title}</h1>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </div>
+    ${lead && html`<p class="lead">${lead}</p>`}
+    ${children}
+    ${how && html`<${How} ways=${how} />`}
+  </main>`;
+}
+
+/** The same with curl, the Python client and the terminal. */
+function How({ ways }) {
+  return html`<details class="how">
+    <summary>Do the same elsewhere</summary>
+    ${Object.entries(ways).map(([name, text]) => html`<section>
+      <h3>${name}</h3>
+      <${Copied} text=${text} />
+    </section>`)}
+  </details>`;
+}
+
+export function Copied({ text }) {
+  const [done, set] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    set(true);
+    setTimeout(() => set(false), 2000);
+  };
+  return html`<div class="copied">
+    <pre tabindex="0">${text}</pre>
+    <button class="quiet" onClick=${copy}>${done ? "Copied" : "Copy"}</button>
+  </div>`;
+}
+
+/** columns: [{name, show(row), number?}]; the first is the heading of its row. */
+export function Table({ caption, columns, rows, empty = "Nothing yet." }) {
+  if (!rows.length) return html`<p class="soft">${empty}</p>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+    <table>
+      <caption class="hidden">${caption}</caption>
+      <thead><tr>${columns.map((one) => html`<th scope="col" class=${one.number ? "number" : ""}>${one.name}</th>`)}</tr></thead>
+      <tbody>${rows.map((row) => html`<tr>
+        ${columns.map((one, place) => place
+          ? html`<td class=${one.number ? "number" : ""}>${one.show(row)}</td>`
+          : html`<th scope="row">${one.show(row)}</th>`)}
+      </tr>`)}</tbody>
+    </table>
+  </div>`;
+}
+
+/** Pages of a list of the API, by its cursors. */
+export function usePages(address, get) {
+  const [cursors, set] = useState([null]);
+  const last = cursors[cursors.length - 1];
+  const join = address.includes("?") ? "&" : "?";
+  const loaded = useLoaded((signal) => get(last ? `${address}${join}cursor=${encodeURIComponent(last)}` : address, { signal }), [address, last]);
+  const next = loaded.value?.next_cursor;
+  const pager = (cursors.length > 1 || next) && html`<nav class="pager" aria-label="Pages">
+    <button class="quiet" disabled=${cursors.length < 2} onClick=${() => set(cursors.slice(0, -1))}>Newer</button>
+    <button class="quiet" disabled=${!next} onClick=${() => set([...cursors, next])}>Older</button>
+  </nav>`;
+  return [loaded, pager];
+}
+
+export const State = ({ of }) => html`<span class=${`state ${of}`}>${of.replace("_", " ")}</span>`;
+
+export const Facts = ({ of }) => html`<dl class="facts">
+  ${Object.entries(of).filter(([, value]) => value !== undefined && value !== null).map(([name, value]) =>
+    html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}
+</dl>`;
+
+export const number = (value) => {
+  if (typeof value !== "number") return String(value ?? "");
+  return Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(4)));
+};
+
+export const when = (time) => new Date(time).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
+
+const UNITS = ["bytes", "KiB", "MiB", "GiB"];
+export const size = (bytes) => {
+  const step = Math.min(UNITS.length - 1, bytes > 0 ? Math.floor(Math.log2(bytes) / 10) : 0);
+  return `${number(Number((bytes / 1024 ** step).toPrecision(3)))} ${UNITS[step]}`;
+};
+
+export const duration = (seconds) =>
+  seconds < 1 ? "under a second" : seconds < 90 ? `about ${Math.round(seconds)} s` : `about ${Math.round(seconds / 60)} min`;
