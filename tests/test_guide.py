@@ -42,7 +42,7 @@ class Links(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.links, self.anchors, self.loads = set(), set(), []
+        self.links, self.anchors, self.loads, self.pictures = set(), set(), [], []
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
@@ -51,7 +51,9 @@ class Links(HTMLParser):
             self.links.add(given["href"])
         if "id" in given:
             self.anchors.add(given["id"])
-        if tag in {"script", "img", "link", "iframe"} or "src" in given:
+        if tag == "img" and given["src"].startswith("/docs/pictures/"):
+            self.pictures.append(given)
+        elif tag in {"script", "img", "link", "iframe"} or "src" in given:
             self.loads.append(tag)
 
 
@@ -61,7 +63,11 @@ def test_every_page_is_served_and_loads_nothing(client):
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/html")
         assert page.title in response.text
-        assert Links(response.text).loads == []
+        found = Links(response.text)
+        assert found.loads == []
+        for picture in found.pictures:
+            assert picture["alt"]
+            assert client.get(picture["src"]).content.startswith(b"\x89PNG")
 
 
 def test_links_lead_somewhere(client):

@@ -84,6 +84,7 @@ def test_wheel_holds_what_is_not_code(wheel):
         ("deployment", "*"),
         ("docs", "*.*"),
         ("docs/swagger_ui", "*"),
+        ("docs/pictures", "*"),
         ("console", "*.*"),
         ("console/vendor", "*"),
         ("samples", "*"),

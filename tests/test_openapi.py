@@ -290,6 +290,7 @@ def test_every_address_is_documented():
     app = create_app(Settings())
     served = {route.path for route in iter_route_contexts(app.routes)}
     people = {"/docs", "/docs/plain", f"{explorer.FOLDER}/{{name}}", "/docs/guide", "/docs/guide/{name:path}"}
+    people |= {"/docs/pictures/{name}", "/console", "/console/", "/console/session", "/console/{name:path}"}
     twin = {"/v2/"}  # of /v2: the protocol has both, and a client needs one method
     assert served - set(DOCUMENT["paths"]) == {"/", "/openapi.json"} | people | twin
 

@@ -1,30 +1,29 @@
 // The frame of all pages, and the router: the address behind # chooses the page.
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { html } from "./view.mjs";
-import { SignIn } from "./sign-in.mjs";
-import { Dataset, Datasets } from "./datasets.mjs";
-import { Train } from "./train.mjs";
-import { Job, Jobs } from "./jobs.mjs";
-import { Model, Models } from "./models.mjs";
-import { Version } from "./report.mjs";
-import { Playground } from "./playground.mjs";
-import { Keys } from "./keys.mjs";
+import { Loaded, html, useLoaded } from "./view.mjs";
 
+/** A page of a file, which is loaded when the page is first shown. */
+const page = (file, name) => ({ load: () => import(`./${file}.mjs`), name });
 const ROUTES = [
-  [/^$/, Datasets],
-  [/^datasets$/, Datasets],
-  [/^datasets\/([^/]+)$/, Dataset],
-  [/^train$/, Train],
-  [/^jobs$/, Jobs],
-  [/^jobs\/([^/]+)$/, Job],
-  [/^models$/, Models],
-  [/^models\/([^/]+)$/, Model],
-  [/^models\/([^/]+)\/(\d+)$/, Version],
-  [/^models\/([^/]+)\/(\d+)\/try$/, Playground],
-  [/^keys$/, Keys],
+  [/^(?:datasets)?$/, page("datasets", "Datasets")],
+  [/^datasets\/([^/]+)$/, page("datasets", "Dataset")],
+  [/^train$/, page("train", "Train")],
+  [/^jobs$/, page("jobs", "Jobs")],
+  [/^jobs\/([^/]+)$/, page("jobs", "Job")],
+  [/^models$/, page("models", "Models")],
+  [/^models\/([^/]+)$/, page("models", "Model")],
+  [/^models\/([^/]+)\/(\d+)$/, page("report", "Version")],
+  [/^models\/([^/]+)\/(\d+)\/try$/, page("playground", "Playground")],
+  [/^compare$/, page("compare", "Compare")],
+  [/^reviews$/, page("reviews", "Reviews")],
+  [/^sessions$/, page("sessions", "Sessions")],
+  [/^sessions\/([^/]+)$/, page("sessions", "Session")],
+  [/^theory$/, page("theory", "Theory")],
+  [/^keys$/, page("keys", "Keys")],
 ];
-const MENU = [["datasets", "Datasets"], ["train", "Train"], ["jobs", "Jobs"], ["models", "Models"], ["keys", "Keys"]];
+const NOWHERE = [/^/, { load: async () => ({ NoPage }), name: "NoPage" }];
+const MENU = [["datasets", "Datasets"], ["train", "Train"], ["jobs", "Jobs"], ["models", "Models"], ["compare", "Compare"], ["reviews", "Reviews"], ["sessions", "Sessions"], ["theory", "Theory"], ["keys", "Keys"]];
 
 function useAddress() {
   const [address, set] = useState(location.hash);
@@ -45,7 +44,7 @@ function Console() {
     window.addEventListener("signed-out", follow);
     return () => window.removeEventListener("signed-out", follow);
   }, []);
-  const [pattern, Shown] = ROUTES.find(([one]) => one.test(path)) || [/^/, NoPage];
+  const [pattern, chosen] = ROUTES.find(([one]) => one.test(path)) || NOWHERE;
   const named = (path.match(pattern) || []).slice(1).map(decodeURIComponent);
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
@@ -56,7 +55,12 @@ function Console() {
       </nav>
       <a class="guide" href="/docs/guide">Guide</a>
     </header>
-    ${signedOut ? html`<${SignIn} />` : html`<${Shown} key=${path} named=${named} query=${query} />`}`;
+    ${signedOut ? html`<${Shown} ...${page("sign-in", "SignIn")} />` : html`<${Shown} key=${path} ...${chosen} named=${named} query=${query} />`}`;
+}
+
+function Shown({ load, name, ...rest }) {
+  const loaded = useLoaded(load, []);
+  return html`<${Loaded} from=${loaded}>${(file) => html`<${file[name]} ...${rest} />`}</${Loaded}>`;
 }
 
 const skip = (event) => {

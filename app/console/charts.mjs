@@ -25,11 +25,11 @@ export function Interval({ metric, lower, upper }) {
   </svg>`;
 }
 
-/** series: [{name, x, y}], on common axes. */
-export function Lines({ series, title, x = "", high = 180 }) {
-  const wide = 480, left = 52, bottom = 24, top = 10;
+/** series: [{name, x, y}], on common axes. range: ends of the vertical one; without it those of the values. */
+export function Lines({ series, title, x = "", range, high = 180 }) {
+  const wide = 480, left = 64, bottom = 24, top = 10;
   const xs = series.flatMap((one) => one.x), ys = series.flatMap((one) => one.y).filter(Number.isFinite);
-  const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const [x0, x1] = [Math.min(...xs), Math.max(...xs)], [y0, y1] = range || [Math.min(...ys), Math.max(...ys)];
   const px = (value) => left + ((wide - left - 8) * (value - x0)) / (x1 - x0 || 1);
   const py = (value) => top + (high - bottom - top) * (1 - (value - y0) / (y1 - y0 || 1));
   const path = (one) => one.x.map((value, place) => `${place ? "L" : "M"}${px(value).toFixed(1)} ${py(one.y[place]).toFixed(1)}`).join("");

@@ -68,9 +68,9 @@ export function Job({ named: [id] }) {
 }
 
 /** Curves of at least two points; a long one by every so many. */
-const curves = (job) => (job.curves || []).filter((one) => one.x.length > 1).map((one) => {
-  const step = Math.ceil(one.x.length / 1000), thin = (values) => values.filter((_, place) => place % step === 0);
-  return { name: one.name, x: thin(one.x), y: thin(one.y) };
+const curves = (job) => job.curves.filter((one) => one.values.length > 1).map((one) => {
+  const step = Math.ceil(one.values.length / 1000), kept = one.values.map((value, place) => [place, value]).filter(([place]) => place % step === 0);
+  return { name: one.name, x: kept.map(([place]) => place), y: kept.map(([, value]) => value) };
 });
 
 const HOW = {

@@ -38,6 +38,7 @@ export function Model({ named: [name] }) {
   return html`<${Loaded} from=${loaded}>${(model) => html`
     <${Page} title=${model.name} how=${HOW.one(model)} actions=${html`
         <a class="button" href=${`#/models/${part(name)}/${model.latest_version}/try`}>Try it</a>
+        <a class="button quiet" href=${`#/compare?model=${part(name)}`}>Compare</a>
         <button class="quiet" onClick=${drop} disabled=${busy}>Delete</button>`}>
       <${Fault} error=${error} />
       ${model.count > SHOWN && html`<p class="soft">The newest ${SHOWN} of ${model.count} versions.</p>`}

@@ -87,7 +87,7 @@ function Sweep({ of, target }) {
     ? of.classes.slice(0, 6).map((name, place) => ({ name: String(name), x: axis.values, y: of.probabilities.map((row) => row[place]) }))
     : [{ name: target || "prediction", x: axis.values, y: of.predictions }];
   if (!series.every((one) => one.y.every((value) => typeof value === "number"))) return null;
-  return html`<${Lines} title=${of.probabilities ? "Probabilities" : `Prediction of ${target || "the model"}`} x=${axis.column} series=${series} />`;
+  return html`<${Lines} title=${of.probabilities ? "Probabilities" : `Prediction of ${target || "the model"}`} x=${axis.column} range=${of.probabilities && [0, 1]} series=${series} />`;
 }
 
 /** The newest result of `load`, shortly after the last change; an older one never replaces it. */

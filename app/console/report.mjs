@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Interval } from "./charts.mjs";
+import { Clusters } from "./clusters.mjs";
 import { promote } from "./models.mjs";
 import { Copied, Facts, Fault, Loaded, Page, Table, html, number, size, useAction, useLoaded, when } from "./view.mjs";
 
@@ -27,6 +28,7 @@ export function Version({ named: [name, version] }) {
       <${Metrics} title="Test rows" of=${report.test} />
       <${Metrics} title="Training rows" of=${report.train} folded=${report.test.length > 0} />
       <${Guarantees} of=${report.guarantees} />
+      ${one.task === "clustering" && html`<${Clusters} model=${name} version=${version} />`}
       ${plots.length > 0 && html`<section><h2>Plots</h2><div class="plots">
         ${plots.map((plot) => html`<${Plot} address=${`${at(name, version)}/plots/${part(plot.name)}`} plot=${plot} />`)}
       </div></section>`}

@@ -23,7 +23,7 @@ def policy(*, form: str = "'none'", **sources: str) -> str:
     return f"default-src 'none';{admitted} form-action {form}; base-uri 'none'; frame-ancestors 'none'"
 
 
-POLICY = policy(style=digest(STYLE), form="'self'")
+POLICY = policy(style=digest(STYLE), img="'self'", form="'self'")
 """Content-security policy of pages that `framed` makes."""
 
 

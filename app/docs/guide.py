@@ -1,5 +1,6 @@
 """Pages of the guide, and a search among their headings."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
@@ -12,7 +13,7 @@ from app.ml.catalogue import every_entry
 
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
-        *("quick-start", "client", "datasets", "choosing", "train", "reports", "predict"),
+        *("quick-start", "console", "client", "datasets", "choosing", "train", "reports", "predict"),
         *("decisions-of-a-classifier", "search", "import", "kernels-and-networks", "which-columns-matter"),
         *("decisions-on-a-model", "online", "jobs"),
     ),
@@ -21,6 +22,7 @@ CONTENTS: Mapping[str, tuple[str, ...]] = {
 }
 """Names of the pages under their headings, in the order in which they are read."""
 ORDER = tuple(name for names in CONTENTS.values() for name in names)
+PICTURE = re.compile(r"[a-z-]+\.png")
 ALGORITHMS = "algorithms/"
 """Prefix of the name of an algorithm's page."""
 
@@ -46,6 +48,12 @@ def pages() -> Mapping[str, Page]:
 def _page(name: str, text: str) -> Page:
     headings, html = rendered(text)
     return Page(name, headings[0].text, headings, html)
+
+
+def picture(name: str) -> bytes | None:
+    """A picture of the guide (PNG); None for any other name."""
+    place = resources.files(__package__) / "pictures" / name
+    return place.read_bytes() if PICTURE.fullmatch(name) and place.is_file() else None
 
 
 def search(words: str) -> Iterator[tuple[Page, Heading]]:

@@ -1,14 +1,17 @@
 """A browser on the console of a service that wants keys: each project begins empty."""
 
 import shutil
-from itertools import count
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
-REPORTED = """window.violations = [];
-addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));"""
+REPORTED = """
+window.violations = [];
+const report = (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`);
+addEventListener("securitypolicyviolation", report);
+"""
 
 
 @pytest.fixture(scope="session")
@@ -33,8 +36,7 @@ def address(api_factory, worker):
 def secret(services):
     from app.schemas.keys import KeySpec
 
-    projects = map("console-{}".format, count())
-    return lambda: services.keys.create_first(KeySpec(name="person", role="admin"), next(projects)).secret
+    return lambda: services.keys.create_first(KeySpec(name="person", role="admin"), f"console-{uuid4()}").secret
 
 
 @pytest.fixture

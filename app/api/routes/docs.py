@@ -45,6 +45,14 @@ def read_guide(q: Annotated[str, Query(max_length=100)] = "") -> HTMLResponse:
     return _page(search_page(q) if q.strip() else guide_page(guide.pages()[guide.ORDER[0]]))
 
 
+@router.get("/docs/pictures/{name}")
+def read_picture(name: str) -> Response:
+    content = guide.picture(name)
+    if content is None:
+        raise NotFound
+    return Response(content, media_type="image/png")
+
+
 @router.get("/docs/guide/{name:path}", response_class=HTMLResponse)
 def read_guide_page(name: str) -> HTMLResponse:
     page = guide.pages().get(name)
