@@ -46,7 +46,7 @@ class Running(NamedTuple):
 def up(settings: Settings, *, workers: int) -> None:
     """Run everything until SIGTERM, SIGINT or SIGHUP."""
     with stopping_on_signals(), running(settings, workers=workers, to_terminal=True) as service:
-        print(f"Valiant is at {service.address}/console/, its documentation at {service.address}/docs.", file=sys.stderr)
+        print(f"Valiant is at {service.address}/console/, its guide at {service.address}/docs/guide.", file=sys.stderr)
         print(f"Data are in {service.settings.data}. Ctrl-C stops everything.", file=sys.stderr)
         service.keep()
 
