@@ -12,13 +12,13 @@ from pathlib import Path
 
 from app.errors import ImportUnsupported, InvalidData, ValiantError
 from app.faults import Fault
-from app.ingest import lightgbm_file, xgboost_file
+from app.ingest import lightgbm_file, sklearn_file, xgboost_file
 from app.ingest.protocol import PARSED, REFUSED, Refusal
 from app.ml.models.parsed_model import write
 from app.ml.numerics.trees.foreign_trees import damaged
 from app.process_memory import limit, without_optional
 
-PARSERS = {"lightgbm": lightgbm_file.parse, "xgboost": xgboost_file.parse}
+PARSERS = {"lightgbm": lightgbm_file.parse, "scikit-learn": sklearn_file.parse, "xgboost": xgboost_file.parse}
 
 
 def main(file_format: str, path: str, descriptor: str, memory_bytes: str, seconds: str) -> None:

@@ -17,6 +17,7 @@ from . import connect
 from .configuration import store
 from .dataset import BY_SUFFIX, Dataset
 from .failures import JobFailed, Problem, ServiceFault, Unavailable, ValiantError
+from .fitted_trees import load
 from .key_commands import add_key_commands, list_keys
 from .record import Record
 from .service import ALGORITHM, Client
@@ -25,7 +26,11 @@ from .summary_table import SummaryTable, metric_name
 
 FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
 SHOWN = 20
-FILE_FORMATS = {".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost"}
+SKLEARN = "scikit-learn"
+FILE_FORMATS = {
+    ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost",
+    ".joblib": SKLEARN, ".pkl": SKLEARN, ".pickle": SKLEARN,
+}  # fmt: skip
 """Formats of model files, by the suffixes under which their libraries save them."""
 
 
@@ -55,8 +60,12 @@ def add_commands(commands: Any) -> None:
     train.add_argument("--target", help="column to predict")
     train.add_argument("--model", help="model that gets the version (the name of the dataset)")
     train.add_argument("--algorithm", default=ALGORITHM, help=f"algorithm ({ALGORITHM})")
-    imported = add("import", _import, "import a model file of XGBoost or LightGBM")
-    imported.add_argument("file", type=_existing, help="what `save_model` of the library has written")
+    imported = add("import", _import, "import a model file of XGBoost, LightGBM or scikit-learn")
+    imported.add_argument(
+        "file",
+        type=_existing,
+        help="what `save_model` of the library, or joblib, has written: the latter is opened here, and never sent",
+    )
     imported.add_argument("--model", help="model that gets the version (the name of the file)")
     imported.add_argument(
         "--format", dest="file_format", choices=sorted({*FILE_FORMATS.values()}),
@@ -142,6 +151,8 @@ def _import(service: Client, file: Path, model: str | None, file_format: str | N
     found = file_format or FILE_FORMATS.get(file.suffix)
     if found is None:
         raise argparse.ArgumentError(None, f"the suffix of {file.name!r} names no library: give --format")
+    if found == SKLEARN:
+        return service.import_estimator(load(file), model or file.stem, **dict(rest["set"]))
     sent = service.upload_file(file)
     return service.run("import", model=model or file.stem, file=sent["id"], file_format=found, **dict(rest["set"]))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from . import frames
 from .api_key import AccessControl
 from .dataset import Dataset
+from .fitted_trees import fitted_trees
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
@@ -114,6 +115,21 @@ class Service(AccessControl[M]):
         headers = {"Content-Type": "application/octet-stream"}
         kept: dict[str, Any] = yield from self._json("POST", "files", content=lambda: _chunks(source), headers=headers)
         return kept
+
+    @operation
+    def import_estimator(
+        self, /, estimator: Any, model: str, *, wait: bool = True, timeout: float | None = None, **fields: Any
+    ) -> Steps[Any]:
+        """Import a fitted tree, forest or boosting of scikit-learn; it stays here, and its trees are sent.
+
+        fields: those of the request, such as `target`. Raises NotImportable; JobFailed where the service would not
+        predict as scikit-learn does.
+        """
+        found = fitted_trees(estimator)
+        headers = {"Content-Type": "application/octet-stream"}
+        kept = yield from self._json("POST", "files", content=found.content, headers=headers)
+        body = {"model": model, "file": kept["id"], **found.request, **fields}
+        return (yield from self._end((yield from self._submit("import", body)), wait, timeout))
 
     @operation
     def file(self, file_id: str) -> Steps[dict[str, Any]]:

@@ -1,9 +1,9 @@
-"""Import a model of XGBoost or LightGBM from its file: a new version that predicts as that library does.
+"""Import a model of XGBoost, LightGBM or scikit-learn: a new version that predicts as that library does.
 
 The file is parsed in a process of its own, under limits, and stored as this service's own trees. On rows at and beside
-every threshold its sums must be those of treelite's reference; with `check`, its predictions must also be the user's.
-Else no version is made. What would be predicted otherwise without a word is refused by name, such as `zero_as_missing`
-and linear leaves of LightGBM.
+every threshold its sums must be those of treelite's reference, or of scikit-learn itself; with `check`, its predictions
+must also be the user's. Else no version is made. What would be predicted otherwise without a word is refused by name,
+such as `zero_as_missing` and linear leaves of LightGBM.
 """
 
 from collections.abc import Iterator
@@ -54,8 +54,9 @@ class ImportRequest(Request):
 
     model: Name = Field(description="The model that gets a new version; made if it does not exist.")
     file: UUID = Field(description="Id of the uploaded file, from `POST /v1/files`.")
-    file_format: Literal["lightgbm", "xgboost"] = Field(
-        description="Format of the file: the text of a LightGBM model, or the JSON or UBJSON of an XGBoost model."
+    file_format: Literal["lightgbm", "scikit-learn", "xgboost"] = Field(
+        description="Format of the file: the text of a LightGBM model, the JSON or UBJSON of an XGBoost model, or the "
+        "trees of scikit-learn as `valiant import` writes them."
     )
     task: Literal["classification", "regression"] | None = Field(
         None, description="Task of the model; null: by the objective in the file."
@@ -72,7 +73,7 @@ class ImportRequest(Request):
         None, min_length=2, max_length=10_000, description="Class labels in the order of the outputs; null: 0, 1, …"
     )
     check: ImportCheck | None = Field(
-        None, description="Predictions to compare with; null: only those of treelite on probe rows are compared."
+        None, description="Predictions to compare with; null: only those of the reference on probe rows are compared."
     )
 
 

@@ -37,7 +37,7 @@ def check_probes(parsed: ParsedModel) -> None:
         ours = transformed(params, parsed.probes.sums)
     other = ~np.isclose(ours, parsed.probes.predictions, rtol=TRANSFORM, atol=TRANSFORM, equal_nan=True)
     if (rows := np.flatnonzero(~(apart <= bound).all(axis=1) | other.any(axis=1))).size:
-        detail = f"{rows.size} of {len(x)} probe rows are predicted otherwise than by treelite, which read the file."
+        detail = f"{rows.size} of {len(x)} probe rows are predicted otherwise than by {parsed.parser}."
         raise ImportMismatch(detail, faults=[Fault("/file", detail, "probe_rows")])
 
 

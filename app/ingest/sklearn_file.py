@@ -1,0 +1,137 @@
+"""Trees of scikit-learn as the client writes them: JSON with the library's own predictions of probe rows.
+
+scikit-learn has no file format but pickles, and no pickle is read here. `valiant import` reads one where it was made,
+with the library that made it, and sends what this module describes.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, ValidationError, model_validator
+
+from app.ml.algorithms.imported_trees import ImportedTrees, State
+from app.ml.contract.algorithm import Matrix, TargetKind, Task
+from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
+from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened, unsupported
+from app.wire import Body
+
+Name = Annotated[str, Field(min_length=1, max_length=1000)]
+MOST_CLASSES = 10_000
+
+
+class WrittenTree(Body):
+    """One tree of N nodes, the root first; column -1 at a leaf."""
+
+    output: int = Field(ge=0, lt=MOST_CLASSES)
+    column: list[int]
+    threshold: list[float]
+    left: list[int]
+    right: list[int]
+    missing_left: list[bool]
+    value: list[float]
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if len({len(part) for part in (self.column, self.threshold, self.left, self.right, self.missing_left)}) > 1:
+            raise ValueError("The parts of a tree have several lengths.")
+        if len(self.value) != len(self.column):
+            raise ValueError("The parts of a tree have several lengths.")
+        return self
+
+
+class WrittenTrees(Body):
+    """The whole file."""
+
+    format_name: Literal["valiant-trees"]
+    format_version: Literal[1]
+    library: Annotated[str, Field(max_length=100)]
+    estimator: Annotated[str, Field(max_length=200)]
+    classifies: bool
+    transform: Literal["identity", "sigmoid", "softmax", "exponential"]
+    sigmoid: float = Field(1.0, gt=0, le=1e100)
+    single: bool
+    """Inputs are rounded to 32 bits before they are compared."""
+    average: bool
+    columns: list[Name] = Field(min_length=1, max_length=10_000)
+    base: list[float] = Field(min_length=1, max_length=MOST_CLASSES)
+    trees: list[WrittenTree] = Field(min_length=1)
+    rows: list[list[float | None]] = Field(min_length=1)
+    """Probe rows (n, d); null is missing."""
+    sums: list[list[float]]
+    """(n, k) before the transform, by the library."""
+    predictions: list[list[float]]
+    """(n, k) after it."""
+
+
+def parse(path: Path) -> ParsedModel:
+    """Raises ImportUnsupported and InvalidData."""
+    try:
+        written = WrittenTrees.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = "/".join(map(str, first["loc"]))
+        raise damaged(f"At /{place}: {first['msg']}. It is written by `valiant import`.") from None
+    return _parsed(written)
+
+
+def _parsed(written: WrittenTrees) -> ParsedModel:
+    k, d = len(written.base), len(written.columns)
+    output = np.array([tree.output for tree in written.trees], np.intp)
+    if (output >= k).any():
+        raise damaged("A tree is added to an output that does not exist.")
+    if len(set(written.columns)) < d:
+        raise unsupported("same_name", "/columns", "Two columns have the same name.")
+    if k > 1 and not written.classifies:
+        raise unsupported("several_outputs", "/base", "The model predicts several numbers at once.")
+    flat = flattened([_tree(tree) for tree in written.trees], d, np.zeros(d, np.intp), single=written.single)
+    params = ImportedTrees.model_validate({
+        "library": "scikit-learn",
+        "objective": written.estimator,
+        "transform": written.transform,
+        "arithmetic": "float64",
+        "average": written.average,
+        "sigmoid": written.sigmoid,
+    })  # fmt: skip
+    base = np.array(written.base, np.float64)
+    if not np.isfinite(base).all():
+        raise damaged("A sum begins at what is not finite.")
+    task = Task.of_target(TargetKind.CLASSES if written.classifies else TargetKind.NUMBERS)
+    rows = _matrix([[np.nan if cell is None else cell for cell in row] for row in written.rows], d)
+    probes = Probes(rows, _matrix(written.sums, k), _matrix(written.predictions, k))
+    if not len(probes.x) == len(probes.sums) == len(probes.predictions):
+        raise damaged("The probe rows and their predictions have several lengths.")
+    state = State(flat, output, base, max(2, k) if written.classifies else 0)
+    return ParsedModel(params, state, task, tuple(map(ParsedColumn, written.columns)), probes, written.library)
+
+
+def _matrix(rows: list[list[float]], columns: int) -> Matrix:
+    if any(len(row) != columns for row in rows):
+        raise damaged(f"A row has not {columns} cells.")
+    return np.array(rows, np.float64).reshape(len(rows), columns)
+
+
+def _tree(tree: WrittenTree) -> ForeignTree:
+    column = np.array(tree.column, np.int64)
+    if (column < -1).any() or (column >= 2**31).any():
+        raise damaged("A split is of a column that does not exist.")
+    n = column.size
+    never, none = np.zeros(n, np.bool_), np.zeros(n, np.intp)
+    try:
+        left, right = np.array(tree.left, np.int32), np.array(tree.right, np.int32)
+    except OverflowError:
+        raise damaged("The children of a node lead nowhere, or back.") from None
+    return ForeignTree(
+        column.astype(np.int32),
+        np.array(tree.threshold, np.float64),
+        never,
+        left,
+        right,
+        np.array(tree.missing_left, np.bool_),
+        np.array(tree.value, np.float64),
+        never,
+        never,
+        none,
+        none,
+        none[:0],
+    )
