@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import ValiantError
+from app.errors import StartFailed, ValiantError
 from app.faults import Fault
 from app.project_context import DEFAULT_PROJECT
 from app.schemas.keys import ApiKey, Caller, Scope
@@ -145,8 +145,9 @@ class Access:
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Follow the changes of keys, in a process that serves requests."""
+        """Follow the changes of keys, in a process that serves requests. Raises StartFailed if policies do not hold."""
         if self.on:
+            self._demand_policies()
             threading.Thread(target=self._follow, name="keys", daemon=True).start()
 
     def close(self) -> None:
@@ -206,6 +207,20 @@ class Access:
                 if own := self._by_key.get(key.id):
                     own.update(key)
             self._seen, self._fresh_until = now, self._clock() + self._settings.auth_stale_seconds
+
+    def _demand_policies(self) -> None:
+        """While the database is away there is nothing to protect."""
+        try:
+            with self._work() as w:
+                held = w.keys.is_bound_by_policies()
+        except SQLAlchemyError as error:
+            log.warning("policies_not_checked", error=type(error).__name__)
+            return
+        if not held:
+            raise StartFailed(
+                "The roles valiant_app and valiant_queue must be neither superusers nor BYPASSRLS: projects would see "
+                "each other's rows. Mend them: alter role valiant_app nosuperuser nobypassrls, and valiant_queue alike."
+            )
 
     def _follow(self) -> None:
         while not self._stopped.wait(self._settings.revocation_seconds):

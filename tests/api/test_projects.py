@@ -270,3 +270,22 @@ def test_a_unit_of_work_without_the_database_leaves_no_session(settings):
     with pytest.raises(DBAPIError), Work(engine):
         pass
     assert engine.pool.checkedout() == 0
+
+
+def test_a_role_that_passes_policies_serves_nobody(stack_factory):
+    import psycopg
+
+    from app.errors import StartFailed
+    from app.services.access import Access
+    from app.store.engine import make_engine
+
+    settings = stack_factory(auth="keys").settings
+    engine = make_engine(settings, role="test")
+    access = Access(WorkFactory(engine), settings)
+    access.start()
+    access.close()
+    with psycopg.connect(settings.database_url.get_secret_value().replace("+psycopg", ""), autocommit=True) as owner:
+        owner.execute("alter role valiant_queue bypassrls")
+    with pytest.raises(StartFailed, match="nobypassrls"):
+        access.start()
+    engine.dispose()
