@@ -119,6 +119,10 @@ class Pass:
             raise ModelNotCovered
 
 
+def needs_keys(settings: Settings) -> bool:
+    return settings.auth == "keys"
+
+
 class Access:
     """Passes of the keys that callers have sent, by a digest with which nobody outside this process can calculate.
 
@@ -127,8 +131,6 @@ class Access:
     """
 
     def __init__(self, work: WorkFactory, settings: Settings, clock: Callable[[], float] = time.time) -> None:
-        self.on = settings.auth == "keys"
-        """True if requests need a key."""
         self.anyone = Pass(None)
         """The caller of a service that needs none."""
         self._work, self._settings, self._clock = work.across_projects, settings, clock
@@ -146,7 +148,7 @@ class Access:
 
     def start(self) -> None:
         """Follow the changes of keys, in a process that serves requests. Raises StartFailed if policies do not hold."""
-        if self.on:
+        if needs_keys(self._settings):
             self._demand_policies()
             threading.Thread(target=self._follow, name="keys", daemon=True).start()
 

@@ -14,8 +14,9 @@ addEventListener("securitypolicyviolation", report);
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Closed with the module: its event loop runs in this thread, where other tests run theirs."""
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)

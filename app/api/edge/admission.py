@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.errors import ValiantError
 from app.project_context import PROJECT
 from app.schemas import keys
-from app.services.access import Access, CredentialInvalid, ModelNotCovered, Pass, ScopeMissing
+from app.services.access import Access, CredentialInvalid, ModelNotCovered, Pass, ScopeMissing, needs_keys
 
 CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""
@@ -70,9 +70,10 @@ class GuardedRoute(APIRoute):
 
     async def admit(self, scope: Scope) -> None:
         """Before anything of the body is read. Raises what `Access` raises, and CredentialMissing."""
-        access: Access = scope["app"].services.access
-        if not access.on or not self.needs:
+        app = scope["app"]
+        if not self.needs or not needs_keys(app.settings):
             return
+        access: Access = app.services.access
         token = credential(scope["headers"], scope["method"])
         own = access.known(token)
         if own is None:

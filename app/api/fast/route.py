@@ -31,7 +31,7 @@ from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.errors import EmptyBody, ValiantError
 from app.formats.bytes import Sent
 from app.project_context import PROJECT
-from app.services.access import Access, CredentialInvalid, Pass
+from app.services.access import Access, CredentialInvalid, Pass, needs_keys
 from app.settings import Settings
 from app.wiring import Services
 
@@ -247,10 +247,9 @@ class Application(FastAPI):
         Raises CredentialMissing, CredentialInvalid: a head whose key is not known here is not remembered, so that
         nobody without a key displaces the heads of others.
         """
-        access = self.services.access
-        if not access.on:
+        if not needs_keys(self.settings):
             return None
-        own = None if requested is None else access.known(credential(requested.headers, "POST"))
+        own = None if requested is None else self.services.access.known(credential(requested.headers, "POST"))
         if own is None:
             raise CredentialInvalid
         return own

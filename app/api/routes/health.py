@@ -10,6 +10,7 @@ from app.api.params.common import ServicesDep
 from app.errors import NotReady
 from app.faults import Fault
 from app.schemas.health import Check, Liveness, Readiness
+from app.services.access import needs_keys
 from app.wiring import Services
 
 router = Router(needs=OPEN, tags=["operations"])
@@ -34,7 +35,7 @@ async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
     checks = [Check(name="not_draining", ok=not request.app.state.draining, required=True)]
     servers, workers = await asyncio.gather(services.dependencies.check(), _workers(services))
     checks += [*servers, workers]
-    if services.settings.allow_anonymous and not services.access.on:
+    if services.settings.allow_anonymous and not needs_keys(services.settings):
         checks.append(Check(name="keys", ok=False, required=False, detail="Requests from other machines need no key."))
     failing = [check for check in checks if check.required and not check.ok]
     if failing:
