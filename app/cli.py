@@ -1,4 +1,4 @@
-"""The console command `valiant`: up, demo, api, worker, migrate, health, and those of the client.
+"""The console command `valiant`: up, demo, api, serve, worker, migrate, health, and those of the client.
 
 What a command needs is imported when it runs: `valiant --help` must not wait for numpy.
 """
@@ -71,6 +71,19 @@ def _api(_: dict[str, Any], settings: Settings) -> None:
     from app.serve import serve
 
     serve(create_app(settings), settings)
+
+
+def _serve(options: dict[str, Any], settings: Settings) -> None:
+    _one_thread_for_linear_algebra()
+    without_optional()
+    from app.serve_folder import serve_folder
+
+    if options["anonymous"]:
+        settings = settings.model_copy(update={"allow_anonymous": "network"})
+    root = options["path"] or options["model_dir"]
+    if root is None:
+        raise StartFailed("Give the folder of the models: valiant serve PATH.")
+    serve_folder(settings, root, watch_seconds=options["watch"], repository_api=options["repository_api"])
 
 
 def _worker(_: dict[str, Any], settings: Settings) -> None:
@@ -159,6 +172,14 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     demo = add("demo", _demo, "the same, and show a model being trained and used", local)
     demo.add_argument("--once", action="store_true", help="end after the show instead of serving")
     add("api", _api, "run the API on servers given by VALIANT_…_URL", address)
+    served = add("serve", _serve, "serve the models of a folder, without a database, a cache or a worker", address)
+    served.add_argument("path", nargs="?", type=Path, help="folder of models, or file of one")
+    served.add_argument("--model_dir", type=Path, help="the same, as KServe names it")
+    served.add_argument(
+        "--watch", type=float, default=2.0, metavar="SECONDS", help="time between looks for changes (2); 0: none"
+    )
+    served.add_argument("--repository-api", action="store_true", help="list, load and unload models by HTTP")
+    served.add_argument("--anonymous", action="store_true", help="listen for other machines without keys")
     add("worker", _worker, "run one worker on servers given by VALIANT_…_URL")
     add("migrate", _migrate, "bring the database of VALIANT_DATABASE_URL up to date")
     add("health", _health, "exit with 0 if the API or the worker on this machine responds", address)

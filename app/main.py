@@ -5,7 +5,7 @@ python -m app.main > app/openapi.json       writes the OpenAPI document anew
 
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -20,13 +20,22 @@ from app.api.edge.hosts import Hosts
 from app.api.edge.middleware import Surroundings
 from app.api.edge.problems import with_head
 from app.api.edge.request_metrics import Metrics
+from app.api.edge.router import Router
 from app.api.fast.route import Application, DirectRoute
+from app.folder_wiring import FolderServices
 from app.settings import Settings
 from app.wiring import Services, build
 
 
-def create_app(settings: Settings | None = None, services: Services | None = None) -> Application:
-    """Services that are given stay the giver's to close; otherwise the lifespan builds and closes them."""
+def create_app(
+    settings: Settings | None = None,
+    services: Services | FolderServices | None = None,
+    routers: Iterable[Router] | None = None,
+) -> Application:
+    """Services that are given stay the giver's to close; otherwise the lifespan builds and closes them.
+
+    routers: None is all of `app.api.routes`.
+    """
     settings, measured = settings or Settings(), Metrics()
     templates: dict[int, str] = {}
     app = Application(
@@ -50,10 +59,10 @@ def create_app(settings: Settings | None = None, services: Services | None = Non
     app.state.metrics = measured
     app.state.draining = False
     if services is not None:
-        app.services = services
+        app.services = services  # type: ignore[assignment]  # those of a folder have all that their routes use
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
-    for router in routes.routers():
+    for router in routes.routers() if routers is None else routers:
         app.router.routes.extend(router.routes)
     literal: dict[str, set[str]] = {}
     direct: list[DirectRoute] = []

@@ -17,9 +17,12 @@ from app.services.datasets import Datasets
 from app.services.files import Files
 from app.services.jobs import Jobs
 from app.services.keys import Keys
+from app.services.model_loading import StoredModels
 from app.services.models import Models
 from app.services.plots import Plots
+from app.services.pointer_cache import Pointers
 from app.services.prediction_admission import Admission
+from app.services.prediction_counts import Tally
 from app.services.predictions import Predictions
 from app.services.preferences import Preferences
 from app.services.projects import Projects
@@ -89,7 +92,9 @@ def build(settings: Settings, *, role: str) -> Services:
         publish(celery, job_id)
 
     registry, census = CollectorRegistry(), Census(work, silent_seconds=settings.lease_seconds)
-    attempts, predictions = Attempts(work, announce, settings), Predictions(work, cache, settings)
+    attempts, tally = Attempts(work, announce, settings), Tally()
+    pointers = Pointers(work, settings.pointer_seconds, settings.stale_seconds)
+    predictions = Predictions(pointers, StoredModels(work, cache, tally).load, settings, tally)
     ProcessCollector(registry=registry)
     registry.register(Process(work.engine, attempts.counts))
     if role == "api":
@@ -113,15 +118,15 @@ def build(settings: Settings, *, role: str) -> Services:
         recovery=Recovery(work, announce, settings, attempts.counts),
         reproduction=Reproduction(work),
         reviews=Reviews(work, datasets, settings),
-        models=Models(work, predictions.pointers),
-        aliases=Aliases(work, predictions.pointers),
-        cluster_names=ClusterNaming(work, predictions.pointers),
+        models=Models(work, pointers),
+        aliases=Aliases(work, pointers),
+        cluster_names=ClusterNaming(work, pointers),
         predictions=predictions,
         plots=Plots(work, settings),
         preferences=Preferences(work),
         sessions=Sessions(work),
         admission=Admission(settings),
         census=census,
-        dependencies=Dependencies(work, cache, celery, predictions.pointers),
+        dependencies=Dependencies(work, cache, celery, pointers),
         registry=registry,
     )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,14 +20,11 @@ from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming
 from app.services.batching import Batching
 from app.services.kernel_loading import Compiling
-from app.services.model_loading import opened, stored
 from app.services.model_memory import ModelMemory
-from app.services.pointer_cache import Found, Pointers
+from app.services.pointer_cache import Found
 from app.services.prediction_counts import Level, Tally
 from app.services.single_flight import SingleFlight, within
 from app.settings import KiB, MiB, Settings
-from app.store.model_cache import Cache
-from app.store.unit_of_work import WorkFactory
 from app.store.version_choice import Pointer
 from app.suggestions import no_such
 
@@ -56,13 +53,21 @@ class Served(NamedTuple):
         return size <= QUICK_BODY and self.model.nbytes <= QUICK_MODEL
 
 
+class Pointing(Protocol):
+    """Versions that references mean, as `app.services.pointer_cache.Pointers` finds them in the database."""
+
+    def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None: ...
+
+    async def current(self, reference: VersionRef, least: int = 0) -> Found: ...
+
+    async def demand_database(self, reference: VersionRef) -> None: ...
+
+
 class Predictions:
-    def __init__(self, work: WorkFactory, cache: Cache, settings: Settings) -> None:
-        self._work = work
-        self._cache = cache
-        self.pointers = Pointers(work, settings.pointer_seconds, settings.stale_seconds)
+    def __init__(self, pointers: Pointing, load: Callable[[Pointer], Model], settings: Settings, tally: Tally) -> None:
+        """load: a model that is not in memory, from where it is stored."""
+        self.pointers, self._load_stored, self.tally = pointers, load, tally
         self.memory = ModelMemory(settings.model_memory_bytes)
-        self.tally = Tally()
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
         self._batching = Batching(settings)
         self._compiling = Compiling()
@@ -179,24 +184,10 @@ class Predictions:
         if kept is not None:
             return kept
         begun = time.perf_counter()
-        cached = self._cache.get(pointer.digest, pointer.size_bytes)
-        self.tally.looked_up(Level.REDIS, found=cached is not None)
-        blob = self._stored(pointer) if cached is None else cached
-        model = opened(self._work, pointer, blob)
-        if cached is None:
-            self._cache.put(pointer.digest, blob)
+        model = self._load_stored(pointer)
         self.memory.put(pointer.digest, model)
         self.tally.loaded(time.perf_counter() - begun)
         return model
-
-    def _stored(self, pointer: Pointer) -> bytes:
-        found = False
-        try:
-            blob = stored(self._work, pointer)
-            found = True
-        finally:
-            self.tally.looked_up(Level.POSTGRES, found=found)
-        return blob
 
 
 def check_extras(served: Served, extras: Extras) -> None:

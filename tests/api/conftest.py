@@ -48,6 +48,17 @@ def numeric(services):
 
 
 @pytest.fixture(scope="module")
+def guarded(settings):
+    """A client of an API that wants keys, on the shared servers."""
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    with TestClient(create_app(settings.model_copy(update={"auth": "keys"}))) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
 def awaited(client, worker):
     """`awaited(response)`: the job that was accepted, when it has ended."""
 

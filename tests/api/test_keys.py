@@ -15,17 +15,6 @@ OPEN = {"check_liveness", "check_readiness", "check_server_live", "check_server_
 
 
 @pytest.fixture(scope="module")
-def guarded(settings):
-    """A client of an API that wants keys, on the shared servers."""
-    from starlette.testclient import TestClient
-
-    from app.main import create_app
-
-    with TestClient(create_app(settings.model_copy(update={"auth": "keys"}))) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def key(services):
     """`key(role, …)`: a key as the command line creates it, as the header that sends it."""
 

@@ -39,16 +39,6 @@ OPERATIONS = {
 
 
 @pytest.fixture(scope="module")
-def guarded(settings):
-    from starlette.testclient import TestClient
-
-    from app.main import create_app
-
-    with TestClient(create_app(settings.model_copy(update={"auth": "keys"}))) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def needs(guarded):
     return {route.name: route.needs for route in guarded.app.routes if hasattr(route, "needs")}
 

@@ -30,7 +30,9 @@ from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
 from app.ml.tables.rows import read_rows
+from app.services.model_loading import StoredModels
 from app.services.pointer_cache import Pointers
+from app.services.prediction_counts import Tally
 from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
 from app.store.engine import make_engine
 from app.store.model_cache import Cache
@@ -38,6 +40,12 @@ from app.store.tables import ModelChunkRow, ModelVersionRow
 from app.store.unit_of_work import WorkFactory
 
 MOST = 1_000_000
+
+
+def from_store(work, cache, settings):
+    """Predictions of a process on these servers, as `app.wiring` builds them."""
+    tally, pointers = Tally(), Pointers(work, settings.pointer_seconds, settings.stale_seconds)
+    return Predictions(pointers, StoredModels(work, cache, tally).load, settings, tally)
 
 
 @pytest.fixture
@@ -53,7 +61,7 @@ def process(services):
     def start(**changed):
         settings = services.settings.model_copy(update={"pointer_seconds": 3600.0, **changed})
         caches.append(Cache(settings))
-        return Predictions(services.work, caches[-1], settings)
+        return from_store(services.work, caches[-1], settings)
 
     yield start
     for cache in caches:
@@ -380,7 +388,7 @@ def test_whatever_befalls_redis_the_predictions_are_right(stack_factory, publish
     def predict_all():
         """Of a process with nothing in memory."""
         cache = Cache(stack.settings)
-        predictions = Predictions(work, cache, stack.settings)
+        predictions = from_store(work, cache, stack.settings)
         given = [predict(predictions, name, body) for name in names]
         cache.close()
         return given
