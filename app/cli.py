@@ -104,7 +104,8 @@ def _one_thread_for_linear_algebra() -> None:
 
 def _migrate(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url")
-    from sqlalchemy.exc import OperationalError
+    from psycopg.errors import InsufficientPrivilege
+    from sqlalchemy.exc import OperationalError, ProgrammingError
 
     from migrations.schema_revision import upgrade
 
@@ -114,6 +115,13 @@ def _migrate(_: dict[str, Any], settings: Settings) -> None:
     except OperationalError as error:
         reason = " ".join(str(error.orig).split())
         raise StartFailed(f"The database of VALIANT_DATABASE_URL cannot be migrated: {reason}") from error
+    except ProgrammingError as error:
+        if not isinstance(error.orig, InsufficientPrivilege):
+            raise
+        raise StartFailed(
+            "The login of VALIANT_DATABASE_URL cannot make the roles of the service. An administrator can: create role "
+            "valiant_app nologin; create role valiant_queue nologin; grant valiant_app, valiant_queue to that login."
+        ) from error
 
 
 def _first_key(options: dict[str, Any], settings: Settings) -> None:

@@ -93,13 +93,15 @@ def _change_keys(further: list[str]) -> None:
 
 def _make_roles() -> None:
     """Roles are those of the whole server, and may be there; their grants are those of each database."""
+    database = op.get_bind()
     for role in (APP, QUEUE):
-        op.execute(
-            f"""do $$ begin
-                create role {role} nologin nosuperuser nobypassrls;
-            exception when duplicate_object or unique_violation then null; end $$"""
-        )
-        if not op.get_bind().scalar(sa.text(f"select pg_has_role(current_user, '{role}', 'member')")):
+        if not database.scalar(sa.text("select exists (select from pg_roles where rolname = :role)"), {"role": role}):
+            op.execute(
+                f"""do $$ begin
+                    create role {role} nologin nosuperuser nobypassrls;
+                exception when duplicate_object or unique_violation then null; end $$"""
+            )
+        if not database.scalar(sa.text("select pg_has_role(current_user, :role, 'member')"), {"role": role}):
             op.execute(f"grant {role} to current_user")
         op.execute(f"grant usage on schema public to {role}")
         op.execute(f"grant select, insert, update, delete on all tables in schema public to {role}")

@@ -1,12 +1,18 @@
 import subprocess
 import sys
+from uuid import uuid4
 
+import psycopg
 import pytest
 from alembic import command
-from sqlalchemy import inspect, text
+from pydantic import SecretStr
+from sqlalchemy import inspect, make_url, text
 
+from app.cli import main
+from app.project_context import PROJECT
 from app.store.engine import make_engine
 from app.store.table_base import Base
+from app.store.unit_of_work import WorkFactory
 from migrations import schema_revision
 
 
@@ -96,3 +102,42 @@ def test_chunks_are_not_compressed_twice(database_factory):
 def test_the_command_line_of_alembic_finds_the_folder():
     heads = subprocess.run([sys.executable, "-m", "alembic", "heads"], capture_output=True, text=True, check=True)
     assert schema_revision.head() in heads.stdout
+
+
+@pytest.fixture
+def plain(settings):
+    """A login that may create no roles, and its own database on the shared server: its address, and the administrator's
+    connection."""
+    own = make_url(url(settings))
+    name = f"login_{uuid4().hex}"
+    admin = own.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(f"create role {name} login")
+        connection.execute(f"create database {name} owner {name}")
+        yield own.set(username=name, database=name).render_as_string(hide_password=False), connection, name
+        connection.execute(f"drop database {name} with (force)")
+        connection.execute(f"drop role {name}")
+
+
+def test_a_login_without_the_roles_is_one_sentence(plain, settings, monkeypatch, capsys):
+    schema_revision.upgrade(url(settings))  # the roles are there
+    address, _, _ = plain
+    monkeypatch.setenv("VALIANT_DATABASE_URL", address.replace("+psycopg", ""))
+    assert main(["migrate"]) == 1
+    assert "grant valiant_app, valiant_queue" in capsys.readouterr().err
+
+
+def test_a_plain_login_with_the_roles_keeps_projects_apart(plain, settings):
+    address, administrator, name = plain
+    administrator.execute(f"grant valiant_app, valiant_queue to {name}")
+    schema_revision.upgrade(address)
+    engine = make_engine(settings.model_copy(update={"database_url": SecretStr(address)}), role="test")
+    work, seen = WorkFactory(engine), []
+    for project in (uuid4(), uuid4()):
+        before = PROJECT.set(project)
+        with work() as w:
+            w.session.execute(text("insert into uses (data_digest, rows, times) values ('d', 'r', 1)"))
+            seen.append(w.session.scalar(text("select count(*) from uses")))
+        PROJECT.reset(before)
+    engine.dispose()
+    assert seen == [1, 1]
