@@ -58,6 +58,7 @@ class FolderModels:
         """Load what is new or changed. A file that fails leaves the version as it was, and is tried when it changes."""
         with self._lock:
             files = {(file.model, file.version): file for file in model_files(self._root, self._single_name)}
+            self._faults = {key: fault for key, fault in self._faults.items() if key in files}
             for key, file in files.items():
                 if file.model not in self._unloaded and self._is_new(key, file):
                     self._take(key, file)
