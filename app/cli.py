@@ -65,8 +65,7 @@ def _demo(options: dict[str, Any], settings: Settings) -> None:
 
 def _api(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
-    _one_thread_for_linear_algebra()
-    without_optional()
+    _prepare_to_serve(settings)
     from app.main import create_app
     from app.serve import serve
 
@@ -74,16 +73,26 @@ def _api(_: dict[str, Any], settings: Settings) -> None:
 
 
 def _serve(options: dict[str, Any], settings: Settings) -> None:
-    _one_thread_for_linear_algebra()
-    without_optional()
-    from app.serve_folder import serve_folder
-
-    if options["anonymous"]:
-        settings = settings.model_copy(update={"allow_anonymous": "network"})
     root = options["path"] or options["model_dir"]
     if root is None:
         raise StartFailed("Give the folder of the models: valiant serve PATH.")
+    if not root.exists():
+        raise StartFailed(f"There is no {root}: give a folder of models, or a file of one.")
+    if options["anonymous"]:
+        settings = settings.model_copy(update={"allow_anonymous": "network"})
+    _prepare_to_serve(settings)
+    from app.serve_folder import serve_folder
+
     serve_folder(settings, root, watch_seconds=options["watch"], repository_api=options["repository_api"])
+
+
+def _prepare_to_serve(settings: Settings) -> None:
+    """Before anything else is imported. Raises StartFailed where keys are needed."""
+    from app.ports import demand_keys
+
+    demand_keys(settings)
+    _one_thread_for_linear_algebra()
+    without_optional()
 
 
 def _worker(_: dict[str, Any], settings: Settings) -> None:

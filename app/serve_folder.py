@@ -5,10 +5,8 @@ from pathlib import Path
 
 from app import logs
 from app.api import folder_routes, routes
-from app.errors import StartFailed
 from app.folder_wiring import build_folder
 from app.main import create_app
-from app.ports import demand_keys
 from app.serve import serve
 from app.services.folder_models import FolderModels
 from app.settings import Settings
@@ -18,10 +16,7 @@ ROOMS = ("health", "open_inference", "predictions", "prometheus", "queries")
 
 
 def serve_folder(settings: Settings, root: Path, *, watch_seconds: float, repository_api: bool) -> None:
-    """Until SIGTERM or SIGINT. Raises StartFailed if there is no such folder, or the address is taken."""
-    if not root.exists():
-        raise StartFailed(f"There is no {root}: give a folder of models, or a file of one.")
-    demand_keys(settings)
+    """Until SIGTERM or SIGINT. Raises StartFailed if the address is taken."""
     logs.configure(settings.log_level)
     models = FolderModels(root, settings, os.environ.get("MODEL_NAME"))
     services = build_folder(settings, models)

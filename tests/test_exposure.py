@@ -3,6 +3,7 @@
 import datetime as dt
 import ipaddress
 import ssl
+import sys
 
 import httpx
 import pytest
@@ -44,6 +45,7 @@ def test_nothing_is_bound_without_keys(command, capsys, monkeypatch, data_folder
     monkeypatch.setenv("VALIANT_DATA", str(data_folder))
     assert main([command, "--host", "0.0.0.0", "--port", "0"]) == 1
     assert "valiant keys create --role admin" in capsys.readouterr().err
+    assert [finder for finder in sys.meta_path if type(finder).__name__ == "_Absent"] == []  # of this very process
 
 
 def test_a_secret_comes_from_a_file(monkeypatch, tmp_path):
