@@ -121,7 +121,7 @@ def test_readiness_is_known_within_a_second_whatever_hangs(stack_factory, server
                 bad = [one["code"] for one in shown.get("errors", ())]
                 bad += [one["name"] for one in shown.get("checks", ()) if not one["ok"] and one["name"] in READY]
                 assert [one for one in bad if one != "schema"] == [name]
-            assert threads[-1] == threads[0]
+            assert threads[-1] <= threads[0], "a request adds no thread"
         becomes(READY, checks, client)
 
 
