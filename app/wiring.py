@@ -30,6 +30,7 @@ from app.services.prometheus_metrics import Counted, Process, Served
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
 from app.services.reproduction import Reproduction
+from app.services.request_rates import RequestRates
 from app.services.reviews import Reviews
 from app.services.sessions import Sessions
 from app.services.submission import Submission
@@ -104,7 +105,7 @@ def build(settings: Settings, *, role: str) -> Services:
     return Services(
         settings=settings,
         work=work,
-        access=Access(work, settings),
+        access=Access(work, RequestRates(cache), settings),
         audit=Audit(work),
         keys=Keys(work),
         projects=Projects(work),

@@ -1,7 +1,6 @@
 """Runs jobs in the slots of one worker process."""
 
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from app.broker import LEND
 from app.errors import Cancelled, LeaseLost
 from app.project_context import PROJECT
 from app.queue import publish
-from app.store.job_records import Claim
 from app.tracing import trace_id
 from app.wiring import Services
 from workers.supervisor import Attempt, Verdict
@@ -47,21 +45,17 @@ class Runner:
             running, lent = len(self._attempts), self._lent
         return {"running": running, "lent": lent, "idle": self._services.settings.worker_concurrency - running - lent}
 
-    def run(self, job_id: UUID) -> None:
-        """One attempt of this job, or of the one that has waited longest if this one has ended or never was.
-
-        So each message about an unknown job still brings a real one forward.
-        """
-        attempts = self._services.attempts
+    def run(self) -> None:
+        """One attempt of the job whose turn it is: each message, whatever job it is about, brings one forward."""
         with self._slots:
-            self._run(lambda: attempts.claim(job_id) or attempts.claim_oldest())
+            self._run()
 
-    def run_oldest(self) -> bool:
-        """One attempt of whichever job has waited longest. False if there was no job or no free slot."""
+    def run_unannounced(self) -> bool:
+        """The same without a message. False if there was no job or no free slot."""
         if not self._slots.acquire(blocking=False):
             return False
         try:
-            return self._run(self._services.attempts.claim_oldest)
+            return self._run()
         finally:
             self._slots.release()
 
@@ -93,11 +87,11 @@ class Runner:
         with self._idle:
             return self._idle.wait_for(lambda: not self._attempts, timeout)
 
-    def _run(self, claim_one: Callable[[], Claim | None]) -> bool:
+    def _run(self) -> bool:
         if self._closed:
             return False
         with closing(self._trainers.start()) as trainer:  # before the claim, whose lease would run meanwhile
-            claim = claim_one()
+            claim = self._services.attempts.claim_next()
             if claim is None:
                 return False
             ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
@@ -107,6 +101,7 @@ class Runner:
             try:
                 with structlog.contextvars.bound_contextvars(**ids):
                     self._attempt(Attempt(self._services, claim, trainer, self._offer))
+                    self._services.attempts.announce_held_back(claim)
             finally:
                 PROJECT.reset(project)
         return True

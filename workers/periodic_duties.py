@@ -74,7 +74,7 @@ class Tending:
         if not self._standing_in.acquire(blocking=False):
             return
         try:
-            while self._runner.run_oldest() and depth(self._services.celery) is None:
+            while self._runner.run_unannounced() and depth(self._services.celery) is None:
                 pass
         finally:
             self._standing_in.release()

@@ -23,10 +23,10 @@ def register(celery: Celery, runner: Runner, received: Callable[[], object]) -> 
     """`received` is called for every message: it shows that the broker reaches this worker."""
 
     @celery.task(name=RUN, bind=True)  # type: ignore[untyped-decorator] # celery is not typed
-    def run(task: Any, job_id: str) -> None:
+    def run(task: Any, job_id: str) -> None:  # noqa: ARG001  the id is that of the message, for people
         received()
         with _looking_for_the_next(task):
-            runner.run(UUID(job_id))
+            runner.run()
 
     @celery.task(name=LEND, bind=True)  # type: ignore[untyped-decorator] # as above
     def lend(task: Any, job_id: str) -> None:

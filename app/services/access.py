@@ -19,6 +19,7 @@ from app.project_context import DEFAULT_PROJECT
 from app.schemas.keys import ApiKey, Caller, Scope
 from app.schemas.projects import DEFAULT_NAME
 from app.services.key_tokens import digest_of, is_token
+from app.services.request_rates import Allowance, RequestRates
 from app.settings import Settings
 from app.store.keys import StoredKey
 from app.store.unit_of_work import WorkFactory
@@ -72,15 +73,15 @@ class AuthUnavailable(ValiantError):
 class Pass:
     """The rights of a key: one object for all requests that bring it, so that a change of it reaches them all."""
 
-    __slots__ = ("expires", "key", "live", "models", "project", "project_id", "scopes", "used")
+    __slots__ = ("expires", "key", "live", "models", "project", "project_id", "rate", "scopes", "used")
 
-    def __init__(self, stored: StoredKey | None) -> None:
-        """None: anyone, where no key is needed."""
+    def __init__(self, stored: StoredKey | None, rate: Allowance) -> None:
+        """stored: None is anyone, where no key is needed; rate: that of the project."""
         self.key: ApiKey | None = None
         self.project_id, self.project = DEFAULT_PROJECT, DEFAULT_NAME
         self.scopes: frozenset[str] = ANY_SCOPE
         self.models: re.Pattern[str] | None = None
-        self.live, self.used, self.expires = True, False, math.inf
+        self.live, self.used, self.expires, self.rate = True, False, math.inf, rate
         if stored is not None:
             key = stored.key
             self.project_id, self.project, self.scopes = stored.project_id, key.project, frozenset(key.scopes)
@@ -130,9 +131,12 @@ class Access:
     `auth_stale_seconds` from the last time it could.
     """
 
-    def __init__(self, work: WorkFactory, settings: Settings, clock: Callable[[], float] = time.time) -> None:
-        self.anyone = Pass(None)
+    def __init__(
+        self, work: WorkFactory, rates: RequestRates, settings: Settings, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.anyone = Pass(None, Allowance())
         """The caller of a service that needs none."""
+        self._rates = rates
         self._work, self._settings, self._clock = work.across_projects, settings, clock
         self._hash = blake2b(digest_size=16, key=os.urandom(32))
         self._passes: dict[bytes, Pass] = {}
@@ -151,15 +155,17 @@ class Access:
         if needs_keys(self._settings):
             self._demand_policies()
             threading.Thread(target=self._follow, name="keys", daemon=True).start()
+            self._rates.start()
 
     def close(self) -> None:
+        self._rates.close()
         self._stopped.set()
 
     def known(self, token: bytes) -> Pass | None:
         return self._passes.get(self._digest(token))
 
     def check(self, own: Pass) -> None:
-        """With every request. Raises CredentialInvalid, CredentialExpired, AuthUnavailable."""
+        """With every request. Raises CredentialInvalid, CredentialExpired, AuthUnavailable, RateLimited."""
         now = self._clock()
         if not own.live:
             raise _refusal(CredentialInvalid)
@@ -167,6 +173,7 @@ class Access:
             raise _refusal(CredentialExpired)
         if now >= self._fresh_until:
             raise AuthUnavailable
+        own.rate.take()
         own.used = True
 
     def find(self, token: bytes) -> Pass:
@@ -177,7 +184,7 @@ class Access:
         self._count_look()
         try:
             with self._work() as w:
-                stored = w.keys.find(digest_of(token))
+                stored, rates = w.keys.find(digest_of(token)), w.projects.request_rates()
         except SQLAlchemyError as error:
             log.warning("key_not_read", error=type(error).__name__)
             raise AuthUnavailable from error
@@ -188,8 +195,10 @@ class Access:
                     self._unknown.clear()
                 self._unknown[digest] = self._clock() + UNKNOWN_SECONDS
                 raise _refusal(CredentialInvalid)
-            found = self._by_key.setdefault(stored.key.id, Pass(stored))
+            rate = self._rates.of(stored.project_id)
+            found = self._by_key.setdefault(stored.key.id, Pass(stored, rate))
             self._passes[digest] = found
+            self._rates.limit(rates)
             return found
 
     def refresh(self) -> None:
@@ -199,7 +208,7 @@ class Access:
             self._used_at = self._clock()
             used = [key_id for key_id, own in list(self._by_key.items()) if own.used]
         with self._work() as w:
-            now, changed = w.keys.now(), w.keys.changed(self._seen)
+            now, changed, rates = w.keys.now(), w.keys.changed(self._seen), w.projects.request_rates()
             if used:
                 w.keys.used(used)
         for key_id in used:
@@ -208,6 +217,7 @@ class Access:
             for key in changed:
                 if own := self._by_key.get(key.id):
                     own.update(key)
+            self._rates.limit(rates)
             self._seen, self._fresh_until = now, self._clock() + self._settings.auth_stale_seconds
 
     def _demand_policies(self) -> None:

@@ -61,10 +61,19 @@ class Attempts:
             self.counts.count(claimed.kind, "started")
         return claimed
 
-    def claim_oldest(self) -> Claim | None:
-        """Begin an attempt of the job that has waited longest, without the broker."""
-        job_id = self._work.across_projects.retry(lambda w: w.leases.oldest(_capable()))
-        return None if job_id is None else self.claim(job_id)
+    def claim_next(self) -> Claim | None:
+        """Begin an attempt of the job whose turn it is. None: there is nothing to run."""
+        while job_id := self._work.across_projects.retry(lambda w: w.leases.next(_capable())):
+            if claimed := self.claim(job_id):
+                return claimed
+        return None  # else another worker has taken that one, and the next is looked for
+
+    def announce_held_back(self, claim: Claim) -> None:
+        """A job of the same project that its quota kept from running, now that this one has ended."""
+        project_id = claim.project_id
+        job_id = self._work.across_projects.retry(lambda w: w.leases.held_back(project_id))
+        if job_id is not None:
+            self._announce(job_id)
 
     def beat(
         self, claim: Claim, *, progress: float, message: str = "", curves: Mapping[str, Sequence[float]] | None = None
@@ -129,6 +138,7 @@ class Attempts:
             warnings=[],
         )
         w.job_chunks.move(claim.job_id, dataset_id, written.chunks, written.rows)
+        w.quotas.demand(storage_bytes=0)
 
     def _add_version(self, w: Work, claim: Claim, trained: Trained) -> int:
         if claim.model is None:
@@ -143,6 +153,7 @@ class Attempts:
             chunk_bytes=self._settings.chunk_bytes,
         )
         w.training_rows.add(made.model, made.version, trained.seen, self._settings.chunk_bytes)
+        w.quotas.demand(storage_bytes=0, model_versions=0)
         return made.version
 
     def fail(self, claim: Claim, error: Problem, *, retry: bool = False) -> None:

@@ -70,7 +70,9 @@ class Datasets:
         digest: str,
         together: Callable[[Work, Dataset], object] = lambda _, __: None,
     ) -> Dataset:
-        """Parse an uploaded file and keep it. Raises InvalidData, BodyTooLarge or StorageFull; then nothing is kept.
+        """Parse an uploaded file and keep it.
+
+        Raises InvalidData, BodyTooLarge, StorageFull or QuotaExceeded; then nothing is kept.
 
         `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is detected. together: runs in the
         transaction that keeps it.
@@ -205,6 +207,7 @@ def _keep(
     for seq, place in enumerate(parsed.chunks):
         payload = os.pread(chunks.fileno(), place.length, place.offset)
         w.datasets.add_chunk(dataset_id, seq, first_row=place.first_row, rows=place.rows, payload=payload)
+    w.quotas.demand(storage_bytes=0)
     return dataset
 
 

@@ -16,7 +16,7 @@ class Files:
         self._work, self._settings = work, settings
 
     def keep(self, spool: BinaryIO, *, size_bytes: int, digest: str) -> StoredFile:
-        """The bytes of an uploaded file; one chunk of them in memory at a time."""
+        """The bytes of an uploaded file; one chunk of them in memory at a time. Raises QuotaExceeded."""
         file_id, step = uuid7(), self._settings.chunk_bytes
 
         def keep(w: Work) -> StoredFile:
@@ -26,6 +26,7 @@ class Files:
             kept = w.files.add(file_id, size_bytes=size_bytes, digest=digest)
             for seq, start in enumerate(range(0, size_bytes, step)):
                 w.files.add_chunk(file_id, seq, os.pread(spool.fileno(), step, start))
+            w.quotas.demand(storage_bytes=0)
             return kept
 
         return self._work.retry(keep)

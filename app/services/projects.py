@@ -1,6 +1,6 @@
 """Projects: created and listed by operators of the service."""
 
-from app.schemas.projects import Project, ProjectPage, ProjectSpec
+from app.schemas.projects import Project, ProjectChange, ProjectPage, ProjectSpec, Usage
 from app.store.unit_of_work import WorkFactory
 
 
@@ -11,7 +11,17 @@ class Projects:
     def create(self, spec: ProjectSpec) -> Project:
         """Raises ProjectExists."""
         with self._work() as w:
-            return w.projects.add(spec.name)
+            return w.projects.add(spec.name, spec.quotas)
+
+    def change(self, name: str, change: ProjectChange) -> Project:
+        """Raises ProjectNotFound."""
+        with self._work() as w:
+            return w.projects.change(name, change.quotas)
+
+    def usage(self) -> Usage:
+        """Usage of the project of the request, beside its limits."""
+        with self._work() as w:
+            return w.quotas.usage()
 
     def page(self, limit: int, cursor: str | None) -> ProjectPage:
         with self._work() as w:

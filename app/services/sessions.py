@@ -143,7 +143,7 @@ class Sessions:
     def publish(self, session_id: UUID, request: PublishRequest) -> tuple[Publication, bool]:
         """The version, and whether it is new: the same hypothesis of the same rounds is published once.
 
-        Raises SessionNotFound, RevisionConflict, NoHypothesis.
+        Raises SessionNotFound, RevisionConflict, NoHypothesis, QuotaExceeded.
         """
         held = self._work.retry(lambda w: w.sessions.held(session_id), seconds=SECONDS)
         if request.revision not in {None, held.revision}:
@@ -163,6 +163,7 @@ class Sessions:
                 report=made.report,
                 golden=made.golden,
             )
+            w.quotas.demand(storage_bytes=0, model_versions=0)
             return Publication(version=version, hypothesis=request.hypothesis, bound=_bound(made)), found is None
 
         return self._work.retry(add, seconds=SECONDS)

@@ -56,8 +56,8 @@ class Submission:
     ) -> tuple[Job, bool]:
         """The job, committed and announced; with True when the same key and body were accepted before.
 
-        Raises InvalidRequest with every fault, IdempotencyConflict, QueueFull, StorageFull,
-        and that what it needs is not found.
+        Raises InvalidRequest with every fault, IdempotencyConflict, QueueFull, QuotaReached, QuotaExceeded,
+        StorageFull, and that what it needs is not found.
         """
         entry = kind_of(request)
         new = NewJob(
@@ -125,6 +125,8 @@ class Submission:
         if w.jobs.waiting() >= self._settings.max_queued_jobs:
             pause = math.ceil(self._settings.republish_seconds)
             raise QueueFull(headers={"Retry-After": str(pause)})
+        versions = {} if understood.checked.model is None else {"model_versions": 1}
+        w.quotas.demand(queued_jobs=1, run_seconds_per_day=0, **versions)
         return w.jobs.add(_completed(new, understood)), False
 
     def _replay(self, w: Work, new: NewJob) -> Job | None:

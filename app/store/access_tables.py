@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, Index, LargeBinary
+from sqlalchemy import BigInteger, ForeignKey, Identity, Index, LargeBinary, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.store.table_base import NOW, Base, Owned
@@ -17,6 +17,8 @@ class ProjectRow(Base):
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
+    quotas: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    """`app.schemas.projects.Quotas`; one that is left out is no limit."""
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 

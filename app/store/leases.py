@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, cast, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,7 @@ from app.errors import LeaseLost
 from app.ml.job import Result
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
+from app.store.access_tables import ProjectRow
 from app.store.job_records import Capable, Claim, ExpiredLease
 from app.store.job_states import ENDED, NOW, PLAIN, UNLEASED, move
 from app.store.tables import JobRow
@@ -54,11 +55,24 @@ class LeaseRepository:
         held = self.session.execute(select(*columns).where(*_lease(job_id, token))).one_or_none()
         return None if held is None else Claim(*held)
 
-    def oldest(self, able: Capable) -> UUID | None:
-        """The queued job that has waited longest and may run now."""
-        queue = select(JobRow.id).where(JobRow.state.between(JobState.QUEUED, JobState.QUEUED))  # as `of`, oldest first
-        ready = queue.where(JobRow.not_before <= NOW, *_within(able))
-        return self.session.scalar(ready.order_by(JobRow.state, JobRow.id).limit(1))
+    def next(self, able: Capable) -> UUID | None:
+        """The queued job to run: of the projects below their quota, that with the fewest running; the oldest of it."""
+        running = (
+            select(func.count())
+            .where(JobRow.project_id == ProjectRow.id, JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]))
+            .scalar_subquery()
+        )
+        oldest = select(JobRow.id).where(JobRow.project_id == ProjectRow.id, *_READY, *_within(able))
+        head = oldest.order_by(JobRow.id).limit(1).lateral()
+        quota = ProjectRow.quotas["running_jobs"].as_integer()
+        chosen = select(head.c.id).join_from(ProjectRow, head, true()).where(or_(quota.is_(None), running < quota))
+        return self.session.scalar(chosen.order_by(running, head.c.id).limit(1))
+
+    def held_back(self, project_id: UUID) -> UUID | None:
+        """The oldest queued job of a project in which not all may run at a time."""
+        limited = ProjectRow.id == project_id, ProjectRow.quotas["running_jobs"].as_integer().is_not(None)
+        queue = select(JobRow.id).join(ProjectRow, ProjectRow.id == JobRow.project_id).where(*limited, *_READY)
+        return self.session.scalar(queue.order_by(JobRow.id).limit(1))
 
     def beat(
         self, claim: Claim, lease_seconds: float, progress: float, message: str, curves: dict[str, list[float]]
@@ -137,6 +151,9 @@ class LeaseRepository:
     def _fenced(self, claim: Claim, state: JobState, *, reason: str | None = None, **values: Any) -> None:
         if not move(self.session, state, *_lease(claim.job_id, claim.token), reason=reason, **values):
             raise LeaseLost
+
+
+_READY = JobRow.state == JobState.QUEUED, JobRow.not_before <= NOW
 
 
 def _again(seconds: float) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Cache:
         if size_bytes > self._largest:
             return None
         # One byte more than requested, at most: a foreign value of any size is seen to be too long.
-        found = self._try(lambda redis: redis.getrange(_key(digest), 0, size_bytes))
+        found = self.attempt(lambda redis: redis.getrange(_key(digest), 0, size_bytes))
         if not isinstance(found, bytes) or len(found) != size_bytes:
             return None
         if f"sha256:{hashlib.sha256(found).hexdigest()}" != digest:
@@ -46,16 +46,17 @@ class Cache:
 
     def put(self, digest: str, blob: bytes) -> None:
         if len(blob) <= self._largest:
-            self._try(lambda redis: redis.set(_key(digest), blob, ex=KEPT_SECONDS))
+            self.attempt(lambda redis: redis.set(_key(digest), blob, ex=KEPT_SECONDS))
 
     def reachable(self) -> bool:
-        return bool(self._try(lambda redis: redis.ping()))
+        return bool(self.attempt(lambda redis: redis.ping()))
 
     def close(self) -> None:
         if self._redis is not None:
             self._redis.close()
 
-    def _try(self, call: Callable[[Redis], T]) -> T | None:
+    def attempt(self, call: Callable[[Redis], T]) -> T | None:
+        """Result of the call; None without Redis, and where it fails."""
         if self._redis is None or not self._breaker.allows():
             return None
         try:

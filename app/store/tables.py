@@ -21,7 +21,7 @@ from app.store.table_base import NOW, Base, Owned, of_model, of_version
 
 class DatasetRow(Owned, Base):
     __tablename__ = "datasets"
-    __table_args__ = (Index("ix_datasets_name", "name", "id"),)
+    __table_args__ = (Index("ix_datasets_name", "name", "id"), Index("ix_datasets_project_id_id", "project_id", "id"))
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str]
@@ -88,6 +88,8 @@ class JobRow(Owned, Base):
         Index("ix_jobs_state", "state", "id", postgresql_include=["kind"]),
         Index("ix_jobs_name", "name", "id", postgresql_where=text("name is not null")),
         Index("ix_jobs_dataset", "dataset_id"),
+        Index("ix_jobs_project_id_id", "project_id", "id"),
+        Index("ix_jobs_project_id_state_id", "project_id", "state", "id"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -136,6 +138,7 @@ class JobRow(Owned, Base):
 
 class JobTransitionRow(Owned, Base):
     __tablename__ = "job_transitions"
+    __table_args__ = (Index("ix_job_transitions_project_id_at", "project_id", "at"),)
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
     job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), index=True)

@@ -34,6 +34,7 @@ from app.store.leases import LeaseRepository
 from app.store.models import ModelRepository
 from app.store.preferences import PreferenceRepository
 from app.store.projects import ProjectRepository
+from app.store.quotas import QuotaRepository
 from app.store.reviews import ReviewRepository
 from app.store.sessions import SessionRepository
 from app.store.training_rows import TrainingRowRepository
@@ -65,6 +66,7 @@ class Work:
         self.cluster_names = ClusterNameRepository(self.session, self.models)
         self.preferences = PreferenceRepository(self.session)
         self.projects = ProjectRepository(self.session)
+        self.quotas = QuotaRepository(self.session)
         self.reviews = ReviewRepository(self.session)
         self.sessions = SessionRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)

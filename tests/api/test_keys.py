@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from app.api.edge.admission import GuardedRoute
 from app.schemas.keys import KeySpec
 from app.services.access import ANY_SCOPE, PUBLIC
+from app.services.request_rates import RequestRates
 
 OPEN = {"check_liveness", "check_readiness", "check_server_live", "check_server_ready", "get_server_metadata"}
 """Operations that anyone may call: they tell nothing of what is stored."""
@@ -173,7 +174,7 @@ def test_guesses_do_not_load_the_database(settings, services):
     from app.services.access import LOOKS_PER_SECOND, Access, AuthUnavailable, CredentialInvalid
     from app.services.key_tokens import new_token
 
-    access = Access(services.work, settings.model_copy(update={"auth": "keys"}), clock=lambda: 1000.0)
+    access = Access(services.work, RequestRates(services.cache), settings, clock=lambda: 1000.0)
     guesses = [new_token().encode() for _ in range(LOOKS_PER_SECOND + 1)]
     for guess in guesses[:-1]:
         with pytest.raises(CredentialInvalid):
@@ -191,7 +192,7 @@ def test_known_keys_outlive_the_database_for_a_while(settings, services, key):
     from app.store.unit_of_work import WorkFactory
 
     now = 1000.0
-    access = Access(services.work, settings.model_copy(update={"auth": "keys"}), clock=lambda: now)
+    access = Access(services.work, RequestRates(services.cache), settings, clock=lambda: now)
     token = key("caller")[0].secret.encode()
     own = access.find(token)
     access._work = WorkFactory(create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none"))

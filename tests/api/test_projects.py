@@ -34,7 +34,7 @@ OPERATIONS = {
     operation["operationId"]: (method, path)
     for path, methods in DOCUMENT["paths"].items()
     for method, operation in methods.items()
-    if method in {"get", "put", "post", "delete"}
+    if method in {"get", "put", "post", "patch", "delete"}
 }
 
 
@@ -267,11 +267,13 @@ def test_a_role_that_passes_policies_serves_nobody(stack_factory):
 
     from app.errors import StartFailed
     from app.services.access import Access
+    from app.services.request_rates import RequestRates
     from app.store.engine import make_engine
+    from app.store.model_cache import Cache
 
     settings = stack_factory(auth="keys").settings
     engine = make_engine(settings, role="test")
-    access = Access(WorkFactory(engine), settings)
+    access = Access(WorkFactory(engine), RequestRates(Cache(settings)), settings)
     access.start()
     access.close()
     with psycopg.connect(settings.database_url.get_secret_value().replace("+psycopg", ""), autocommit=True) as owner:

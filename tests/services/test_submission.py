@@ -316,7 +316,7 @@ def test_a_release_that_cannot_evaluate_leaves_it_queued(desk, published, monkey
     assert (job.kind, job.model, job.algorithm) == ("evaluate", "m", None)
     for able in (Capable(("train",), ("logistic",)), Capable(("evaluate", "train"), ("ridge",))):
         with desk.work() as w:
-            assert w.leases.oldest(able) is None
+            assert w.leases.next(able) is None
             assert w.leases.claim(job.id, uuid7(), 30, able) is None
     claim = desk.attempts.claim(job.id)
     assert claim.pinned == Pinned((desk.dataset,), (("m", published),), ("logistic",))

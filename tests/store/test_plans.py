@@ -75,7 +75,7 @@ ABLE = Capable(("train",), ("ridge",))
 WHOLE_QUEUE = QUEUED + RUNNING
 SWEEPS = {
     "waiting": (lambda w: w.jobs.waiting(), QUEUED),
-    "oldest": (lambda w: w.leases.oldest(ABLE), LIMIT),
+    "next": (lambda w: w.leases.next(ABLE), LIMIT),
     "expired": (lambda w: w.leases.expired(0), RUNNING),
     "forgotten": (lambda w: w.jobs.forgotten(0, 0, 10), QUEUED),
     "counts of the queue": (lambda w: w.census.queue(), WHOLE_QUEUE),

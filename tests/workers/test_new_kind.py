@@ -103,7 +103,7 @@ with TestClient(create_app(settings, services)) as http:
 
     def done(accepted):
         assert accepted.status_code == 202, accepted.text
-        runner.run(accepted.json()["id"])
+        runner.run()
         return http.get(accepted.headers["location"]).json()
 
     trained = done(ask("train", target="species", algorithm={"name": "decision_tree"}))

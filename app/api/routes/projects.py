@@ -1,12 +1,16 @@
-"""Projects, which operators of the service create."""
+"""Projects, which operators of the service create and limit."""
 
-from fastapi import status
+from typing import Annotated
 
-from app.api.edge.router import OPERATOR, Router
+from fastapi import Path, status
+
+from app.api.edge.router import OPERATOR, READ, Router
 from app.api.params.common import PAGE, Cursor, Limit, ServicesDep
-from app.schemas.projects import Project, ProjectPage, ProjectSpec
+from app.schemas.keys import ProjectName
+from app.schemas.projects import Project, ProjectChange, ProjectPage, ProjectSpec, Usage
 
 router = Router(needs=OPERATOR, prefix="/v1/projects", tags=["keys"])
+own = Router(needs=READ, tags=["keys"])
 
 
 @router.post("", status_code=status.HTTP_201_CREATED)
@@ -19,3 +23,22 @@ def create_project(body: ProjectSpec, services: ServicesDep) -> Project:
 def list_projects(services: ServicesDep, limit: Limit = PAGE, cursor: Cursor = None) -> ProjectPage:
     """List the projects of the service, newest first."""
     return services.projects.page(limit, cursor)
+
+
+@router.patch("/{project}")
+def change_project(
+    project: Annotated[ProjectName, Path(description="Name of the project.")],
+    body: ProjectChange,
+    services: ServicesDep,
+) -> Project:
+    """Change the quotas of a project. They hold for what comes after: nothing that is there goes."""
+    return services.projects.change(project, body)
+
+
+@own.get("/v1/usage")
+def get_usage(services: ServicesDep) -> Usage:
+    """The quotas of the caller's project, and what it uses of them."""
+    return services.projects.usage()
+
+
+router.take(own)

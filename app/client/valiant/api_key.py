@@ -75,7 +75,20 @@ class AccessControl(Record[M]):
         return (yield from items(self.driver, "projects", limit=limit))
 
     @operation
-    def create_project(self, name: str) -> Steps[dict[str, Any]]:
-        """Create a project; `create_key` with `project` makes a key for it."""
-        made: dict[str, Any] = yield from self._json("POST", "projects", body={"name": name})
+    def create_project(self, /, name: str, **quotas: float | None) -> Steps[dict[str, Any]]:
+        """Create a project; `create_key` with `project` makes a key for it. Without quotas it has the standard ones."""
+        body = {"name": name, **({"quotas": quotas} if quotas else {})}
+        made: dict[str, Any] = yield from self._json("POST", "projects", body=body)
         return made
+
+    @operation
+    def change_project(self, /, name: str, **quotas: float | None) -> Steps[dict[str, Any]]:
+        """Change quotas of a project; None takes one away, and those left out stay."""
+        made: dict[str, Any] = yield from self._json("PATCH", "projects", name, body={"quotas": quotas})
+        return made
+
+    @operation
+    def usage(self) -> Steps[dict[str, Any]]:
+        """The quotas of the project, and what it uses of them."""
+        found: dict[str, Any] = yield from self._json("GET", "usage")
+        return found

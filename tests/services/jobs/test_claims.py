@@ -54,7 +54,7 @@ def test_nobody_claims_before_its_time(world):
     job_id = world.submit()
     world.run("update jobs set not_before = clock_timestamp() + interval '1 hour' where id = :id", id=job_id)
     assert world.attempts.claim(job_id) is None
-    assert world.attempts.claim_oldest() is None
+    assert world.attempts.claim_next() is None
 
 
 LATER = {
@@ -68,14 +68,14 @@ LATER = {
 def test_jobs_of_what_this_release_does_not_have_stay_queued(world, what):
     job_id = world.submit(**LATER[what])
     assert world.attempts.claim(job_id) is None
-    assert world.attempts.claim_oldest() is None
+    assert world.attempts.claim_next() is None
     assert world.state(job_id) is JobState.QUEUED
 
 
 def test_without_a_broker_the_oldest_goes_first(world):
     first, second = world.submit(), world.submit()
-    assert [world.attempts.claim_oldest().job_id for _ in range(2)] == [first, second]
-    assert world.attempts.claim_oldest() is None
+    assert [world.attempts.claim_next().job_id for _ in range(2)] == [first, second]
+    assert world.attempts.claim_next() is None
 
 
 def test_a_training_queued_by_the_release_before_is_run(world):
