@@ -62,6 +62,12 @@ class Settings(BaseSettings):
             raise ValueError("VALIANT_TLS_CERT and VALIANT_TLS_KEY belong together: set both or neither.")
         return self
 
+    @model_validator(mode="after")
+    def _both_of_oidc(self) -> Self:
+        if (self.oidc_issuer is None) != (self.oidc_audience is None):
+            raise ValueError("VALIANT_OIDC_ISSUER and VALIANT_OIDC_AUDIENCE belong together: set both or neither.")
+        return self
+
     # where things live
     data: Path = Field(Path("var"), description="Folder of the embedded servers, and of uploads while they are read.")
     database_url: SecretStr | None = Field(
@@ -103,6 +109,20 @@ class Settings(BaseSettings):
         None, description="File of the certificate chain (PEM) of the TLS of the API; null: plain HTTP."
     )
     tls_key: Path | None = Field(None, description="File of the private key (PEM) of `VALIANT_TLS_CERT`.")
+    oidc_issuer: str | None = Field(
+        None,
+        description="Address of an OpenID Connect provider whose tokens are accepted beside keys, as it names itself; "
+        "null: there is none.",
+    )
+    oidc_audience: str | None = Field(
+        None, description="Audience that a token must be for: the name of this service at `VALIANT_OIDC_ISSUER`."
+    )
+    oidc_projects_claim: str = Field(
+        "valiant_projects", description="Claim of a token that lists the projects it is for."
+    )
+    oidc_role_claim: str = Field(
+        "valiant_role", description="Claim of a token with its role, or several, as those of keys are named."
+    )
     revocation_seconds: PositiveFloat = Field(
         1, description="Time in seconds between two readings of the keys that were revoked or have changed."
     )

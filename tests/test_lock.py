@@ -61,7 +61,8 @@ def test_no_place_to_get_it_from():
 @pytest.mark.parametrize("environment", SUPPORTED, ids=lambda e: f"{e['python_version']}-{e['platform_machine']}")
 def test_satisfies_what_the_project_asks_for(environment):
     versions = pinned(environment)
-    for text in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["build"]]:
+    extras = PROJECT["optional-dependencies"]
+    for text in [*PROJECT["dependencies"], *extras["build"], *extras["oidc"]]:
         requirement = Requirement(text)
         version = versions[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), f"{requirement.name} {version}"

@@ -96,7 +96,9 @@ class ApiKey(Wire):
     project: str = Field(description="Name of the project that the key reaches.")
     scopes: list[str] = Field(description="Scopes of the key.")
     models: list[str] | None = Field(None, description=MODELS)
-    created_by: str | None = Field(None, description="Id of the key that created it; null: the command line.")
+    created_by: str | None = Field(
+        None, description="Id of the key, or subject of the token, that created it; null: the command line."
+    )
     created_at: datetime = Field(description="Time of its creation, in UTC.")
     expires_at: datetime = Field(description="Time from which on it is refused, in UTC.")
     revoked_at: datetime | None = Field(None, description="Time at which it was revoked, in UTC; null: it was not.")
@@ -121,8 +123,10 @@ class KeyPage(Wire):
 class Caller(Wire):
     """The caller, as the service knows it by its key."""
 
-    key: UUID | None = Field(None, description="Id of the caller's key; null: the service needs no keys.")
-    name: str | None = Field(None, description="Name of the caller's key; null: the service needs no keys.")
+    key: UUID | None = Field(None, description="Id of the caller's key; null: it has a token, or needs no key.")
+    name: str | None = Field(
+        None, description="Name of the caller's key, or subject of its token; null: the service needs no keys."
+    )
     project: str = Field(description="Name of the project that the caller reaches.")
     scopes: list[str] = Field(description="Scopes of the caller.")
     models: list[str] | None = Field(None, description=MODELS)

@@ -7,8 +7,8 @@ from uuid import UUID
 from app.errors import ValiantError
 from app.faults import Fault
 from app.schemas.keys import ApiKey, CreatedKey, KeyPage, KeyRotation, KeySpec, Scope
-from app.services.access import Pass, ScopeMissing
 from app.services.key_tokens import PREFIX_LENGTH, digest_of, new_token
+from app.services.passes import Pass, ScopeMissing
 from app.store.keys import StoredKey
 from app.store.new_ids import uuid7
 from app.store.unit_of_work import Work, WorkFactory
@@ -29,7 +29,7 @@ class Keys:
         _demand(granted if spec.project in {None, own} else {*granted, Scope.OPERATOR}, by)
         with self._work() as w:
             project = w.projects.get(spec.project or own)
-            return _add(w, project.id, _described(spec, project.name, granted, by.key_id))
+            return _add(w, project.id, _described(spec, project.name, granted, by.actor))
 
     def create_first(self, spec: KeySpec, project: str) -> CreatedKey:
         """A key of a project, which is created if there is none of that name: by whoever has the database."""
@@ -63,7 +63,7 @@ class Keys:
                 raise KeyRevoked
             w.keys.shorten(by.project_id, key_id, rotation.grace_seconds)
             now = datetime.now(UTC)
-            new = {"id": uuid7(), "created_by": by.key_id, "created_at": now, "last_used_at": None}
+            new = {"id": uuid7(), "created_by": by.actor, "created_at": now, "last_used_at": None}
             lasting = {"expires_at": now + (old.expires_at - old.created_at)}
             return _add(w, by.project_id, old.model_copy(update=new | lasting))
 

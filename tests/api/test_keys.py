@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.api.edge.admission import GuardedRoute
 from app.schemas.keys import KeySpec
-from app.services.access import ANY_SCOPE, PUBLIC
+from app.services.passes import ANY_SCOPE, PUBLIC
 from app.services.request_rates import RequestRates
 
 OPEN = {"check_liveness", "check_readiness", "check_server_live", "check_server_ready", "get_server_metadata"}
@@ -171,8 +171,9 @@ def test_the_fast_path_wants_keys_too(served, key, services, publish):
 
 
 def test_guesses_do_not_load_the_database(settings, services):
-    from app.services.access import LOOKS_PER_SECOND, Access, AuthUnavailable, CredentialInvalid
+    from app.services.access import LOOKS_PER_SECOND, Access
     from app.services.key_tokens import new_token
+    from app.services.passes import AuthUnavailable, CredentialInvalid
 
     access = Access(services.work, RequestRates(services.cache), settings, clock=lambda: 1000.0)
     guesses = [new_token().encode() for _ in range(LOOKS_PER_SECOND + 1)]
@@ -188,7 +189,8 @@ def test_guesses_do_not_load_the_database(settings, services):
 def test_known_keys_outlive_the_database_for_a_while(settings, services, key):
     from sqlalchemy import create_engine
 
-    from app.services.access import Access, AuthUnavailable
+    from app.services.access import Access
+    from app.services.passes import AuthUnavailable
     from app.store.unit_of_work import WorkFactory
 
     now = 1000.0

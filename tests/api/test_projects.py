@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from app.api.edge.examples import EXAMPLES
 from app.project_context import PROJECT
 from app.schemas.keys import KeySpec, Scope
-from app.services.access import ANY_SCOPE, PUBLIC
+from app.services.passes import ANY_SCOPE, PUBLIC
 from app.store.unit_of_work import Work, WorkFactory
 
 ROOT = Path(__file__).parents[2]

@@ -10,12 +10,16 @@ from starlette.types import Message, Receive, Scope, Send
 from app.errors import ValiantError
 from app.project_context import PROJECT
 from app.schemas import keys
-from app.services.access import Access, CredentialInvalid, ModelNotCovered, Pass, ScopeMissing, needs_keys
+from app.services.access import Access, needs_keys
+from app.services.passes import CredentialInvalid, ModelNotCovered, Pass, ScopeMissing
 
 CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""
 CHANGING = frozenset({keys.Scope.WRITE, keys.Scope.ADMIN, keys.Scope.OPERATOR})
 BEARER = b"bearer "
+LONGEST = 16_384
+"""Bytes of a key or token."""
+PROJECT_HEADER = b"valiant-project"
 MODEL = "model"
 """Name of the parameter in addresses that is a model."""
 
@@ -57,7 +61,7 @@ class GuardedRoute(APIRoute):
         if self._is_audited(scope):
             await run_in_threadpool(
                 scope["app"].services.audit.add,
-                actor=scope[CALLER].key_id,
+                actor=scope[CALLER].actor,
                 action=self.name,
                 target=created or scope["path"],
                 outcome=outcome,
@@ -89,7 +93,10 @@ class GuardedRoute(APIRoute):
 
 
 def credential(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes:
-    """The key that was sent. Raises CredentialMissing, CredentialInvalid."""
+    """The key or token that was sent, and after a space the project that was named with it.
+
+    Raises CredentialMissing, CredentialInvalid.
+    """
     sent = [value for name, value in headers if name == b"authorization"]
     if not sent and (token := _of_session(headers, method)):
         return token
@@ -97,7 +104,11 @@ def credential(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes:
         raise CredentialMissing(headers={"WWW-Authenticate": 'Bearer realm="valiant"'})
     if len(sent) > 1 or not sent[0].lower().startswith(BEARER):
         raise CredentialInvalid(headers={"WWW-Authenticate": 'Bearer realm="valiant", error="invalid_request"'})
-    return sent[0][len(BEARER) :].strip()
+    token = sent[0][len(BEARER) :].strip()
+    if len(token) > LONGEST or b" " in token:
+        raise CredentialInvalid(headers={"WWW-Authenticate": 'Bearer realm="valiant", error="invalid_request"'})
+    projects = [value for name, value in headers if name == PROJECT_HEADER]
+    return b" ".join([token, *projects])
 
 
 def _of_session(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes | None:

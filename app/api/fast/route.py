@@ -31,7 +31,8 @@ from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.errors import EmptyBody, ValiantError
 from app.formats.bytes import Sent
 from app.project_context import PROJECT
-from app.services.access import Access, CredentialInvalid, Pass, needs_keys
+from app.services.access import Access, needs_keys
+from app.services.passes import CredentialInvalid, Pass
 from app.settings import Settings
 from app.wiring import Services
 

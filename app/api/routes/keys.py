@@ -10,7 +10,7 @@ from app.api.edge.openapi import declare
 from app.api.edge.router import ADMIN, KNOWN, Router
 from app.api.params.common import PAGE, Cursor, Limit, ServicesDep
 from app.schemas.keys import ApiKey, Caller, CreatedKey, KeyPage, KeyRotation, KeySpec
-from app.services.access import Pass
+from app.services.passes import Pass
 
 router = Router(needs=ADMIN, prefix="/v1/keys", tags=["keys"])
 own = Router(needs=KNOWN, tags=["keys"])
