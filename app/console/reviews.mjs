@@ -1,5 +1,5 @@
 // The review queue: rows that a classifier rejected, labelled with the keys 1 to 9.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { get, post } from "./api.mjs";
 import { Facts, Fault, Loaded, Page, html, number, useAction, useLoaded } from "./view.mjs";
 
@@ -16,7 +16,7 @@ function Queue({ rows, more }) {
   const [place, move] = useState(0), row = rows[place];
   const next = () => place + 1 < rows.length ? move(place + 1) : (move(0), more());
   const [label, { error, busy }] = useAction(async (value) => { await post(`/v1/reviews/${row.id}/label`, { label: value }); next(); });
-  useEffect(() => {
+  useLayoutEffect(() => {  // before the row is seen: a key pressed at once counts
     const press = (event) => {
       if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey || busy) return;
       if (event.key.toLowerCase() === "s") next();
