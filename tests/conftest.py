@@ -24,18 +24,18 @@ os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 hypothesis.settings.register_profile("timeless", hypothesis.settings.default, deadline=None)
 hypothesis.settings.load_profile("timeless")
 
-pytest_plugins = ["tests.compiling", "tests.cpu_seconds", "tests.garbage_collection", "tests.longest_first"]
+pytest_plugins = [
+    "tests.compiling",
+    "tests.cpu_seconds",
+    "tests.garbage_collection",
+    "tests.longest_first",
+    "tests.other_path",
+]
 
 SHARED_STORE, SHARED_POINTERS = pytest.StashKey(), pytest.StashKey()
 """Unit of work of the shared servers, once they run, and the caches of processes of tests that read from them."""
 HOSTS = "testserver,here"
 """Under which starlette's client, and tests over raw sockets, address the API."""
-
-
-def pytest_addoption(parser):
-    parser.addoption(
-        "--fast-path", choices=["on", "off"], default="on", help="position of VALIANT_FAST_PATH for the shared stack"
-    )
 
 
 @contextmanager
