@@ -6,7 +6,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple
-from uuid import UUID
 
 import structlog
 
@@ -25,15 +24,12 @@ LATE_SECONDS = 0.04
 """A renewal that takes longer no longer holds up a request that an older pointer can serve."""
 
 
-class _Own(NamedTuple):
-    """A reference as a project means it."""
-
-    project_id: UUID
-    reference: VersionRef
+_Own = tuple[int, VersionRef]
+"""A reference as a project means it; the id of the project is the number, which Python hashes in no time."""
 
 
 def _own(reference: VersionRef) -> _Own:
-    return _Own(PROJECT.get(), reference)
+    return PROJECT.get().int, reference
 
 
 class Found(NamedTuple):
@@ -123,8 +119,8 @@ class Pointers:
         """Forget all versions of a model, or one: they were deleted, or clusters have other names."""
         self._forget(
             lambda own: (
-                own == _own(own.reference)
-                and own.reference.model == model
+                own == _own(own[1])
+                and own[1].model == model
                 and version in {None, self._known[own].found.pointer.version}
             )
         )

@@ -192,10 +192,11 @@ class Predictions:
 
 def check_extras(served: Served, extras: Extras) -> None:
     """Raises NoInterval, InvalidRequest if the model cannot do so."""
-    offered = served.model.algorithm.outputs
-    unknown = [name for name in extras.include if name not in offered]
-    if unknown:
-        raise InvalidRequest(faults=[Fault("/query/include", _no_output(name, offered)) for name in unknown])
+    if extras.include:
+        offered = served.model.algorithm.outputs
+        unknown = [name for name in extras.include if name not in offered]
+        if unknown:
+            raise InvalidRequest(faults=[Fault("/query/include", _no_output(name, offered)) for name in unknown])
     if extras.confidence is not None:
         _ = served.model.interval
     if extras.policy is not None:
