@@ -152,14 +152,8 @@ class Walk:
             return {name: self.plain(part, name) for name, part in value.items() if part is not None}
         if isinstance(value, list):
             return [self.plain(part, key) for part in (value if key == "enum" else value[:LISTED])]
-        if key in USED and value < STANDARD.model_dump()[key]:
-            return USED[key]
-        if isinstance(value, float) and value and math.isfinite(value):
-            return float(f"{value:.4g}")
-        if key in {"seconds", "size_bytes", "memory_bytes"}:
-            return 1000
         if not isinstance(value, str):
-            return value
+            return _plain_number(value, key)
         text = UUID.sub(lambda found: self.identifier(found[0]), value)
         text = SECRET.sub(lambda found: found[1] + "0" * 12 + ("_" + "0" * 49 if found[2] else ""), text)
         text = TIME.sub("2026-01-31T12:00:00Z", REQUEST.sub("0" * 32, text))
@@ -168,6 +162,14 @@ class Walk:
     def identifier(self, given):
         number = self.identifiers.setdefault(given, len(self.identifiers) + 1)
         return f"019c0000-0000-7000-8000-{number:012d}"
+
+
+def _plain_number(value, key):
+    if key in USED and value < STANDARD.model_dump()[key]:
+        return USED[key]
+    if isinstance(value, float) and value and math.isfinite(value):
+        return float(f"{value:.4g}")
+    return 1000 if key in {"seconds", "size_bytes", "memory_bytes"} else value
 
 
 @pytest.fixture(scope="module")
