@@ -41,7 +41,7 @@ def nginx(*upstreams: int) -> Iterator[str]:
     (folder / "nginx.conf").write_text(derived(port, upstreams))
     process = subprocess.Popen([binary(), "-p", folder, "-c", folder / "nginx.conf"])
     try:
-        _wait(process, port)
+        wait_for(process, port)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -49,8 +49,8 @@ def nginx(*upstreams: int) -> Iterator[str]:
         shutil.rmtree(folder)
 
 
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_for(process: subprocess.Popen[bytes], port: int) -> None:
     while process.poll() is None:
         with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
             return
-    raise RuntimeError(f"nginx ended with code {process.returncode}.")
+    raise RuntimeError(f"It ended with code {process.returncode}.")

@@ -1,6 +1,6 @@
 // The frame of all pages, and the router: the address behind # chooses the page.
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { Loaded, html, useLoaded } from "./view.mjs";
 
 /** A page of a file, which is loaded when the page is first shown. */
@@ -27,7 +27,7 @@ const MENU = [["datasets", "Datasets"], ["train", "Train"], ["jobs", "Jobs"], ["
 
 function useAddress() {
   const [address, set] = useState(location.hash);
-  useEffect(() => {
+  useLayoutEffect(() => {  // before the page is seen: a link followed at once counts
     const follow = () => set(location.hash);
     window.addEventListener("hashchange", follow);
     return () => window.removeEventListener("hashchange", follow);
@@ -39,7 +39,7 @@ function useAddress() {
 function Console() {
   const [path, query] = useAddress();
   const [signedOut, signOut] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = () => signOut(true);
     window.addEventListener("signed-out", follow);
     return () => window.removeEventListener("signed-out", follow);

@@ -1,12 +1,20 @@
-// Keys of the project, and the audit log.
+// Keys of the project, its quotas, and the audit log.
 import { useState } from "preact/hooks";
 import { get, post, remove } from "./api.mjs";
-import { Copied, Facts, Fault, Loaded, Page, State, Table, html, useAction, useLoaded, usePages, when } from "./view.mjs";
+import { Copied, Facts, Fault, Loaded, Page, State, Table, html, number, size, useAction, useLoaded, usePages, when } from "./view.mjs";
 
+const QUOTAS = [
+  ["storage_bytes", "Storage", size],
+  ["model_versions", "Model versions", number],
+  ["queued_jobs", "Jobs that wait", number],
+  ["running_jobs", "Jobs that run", number],
+  ["run_seconds_per_day", "Seconds of jobs today", (seconds) => number(Math.round(seconds))],
+];
 const ROLES = ["caller", "viewer", "editor", "admin", "operator"];
 
 export function Keys() {
   const me = useLoaded((signal) => get("/v1/me", { signal }), []);
+  const usage = useLoaded((signal) => get("/v1/usage", { signal }), []);
   const [list, pager] = usePages("/v1/keys?limit=50", get);
   const [audit, further] = usePages("/v1/audit?limit=50", get);
   const [fresh, show] = useState();
@@ -17,7 +25,8 @@ export function Keys() {
     act(() => post("/v1/keys", { name: fields.get("name"), role: fields.get("role"), expires_in_days: Number(fields.get("days")), ...(models.length && { models }) }));
   };
   return html`<${Page} title="Keys" lead="Programs and people send a key with each request. It is shown once, when it is created." how=${HOW}>
-    <${Loaded} from=${me}>${(one) => html`<${Facts} of=${{ Project: one.project, "Your key": one.name ?? "none: this service needs no keys", "Your scopes": one.scopes.join(", ") }} />`}</${Loaded}>
+    <${Loaded} from=${me}>${(one) => html`<${Facts} of=${{ Project: one.project, "Your key": one.name ?? "none: this service needs no keys", "Your scopes": one.scopes.join(", ") }} />
+      ${one.name && html`<p><button class="quiet" onClick=${leave}>Sign out</button></p>`}`}</${Loaded}>
     <form class="row" onSubmit=${create}>
       <label>Name<input name="name" required maxlength="100" /></label>
       <label>Role<select name="role">${ROLES.map((one) => html`<option>${one}</option>`)}</select></label>
@@ -38,6 +47,12 @@ export function Keys() {
         <button class="quiet" disabled=${busy} onClick=${() => act(() => post(`/v1/keys/${one.id}:rotate`, {}))} aria-label=${`Rotate ${one.name}`}>Rotate</button>
         <button class="quiet" disabled=${busy} onClick=${() => confirm(`Revoke the key ${one.name}?`) && act(() => remove(`/v1/keys/${one.id}`))} aria-label=${`Revoke ${one.name}`}>Revoke</button>` },
     ]} />${pager}`}</${Loaded}>
+    <h2>Quotas</h2>
+    <${Loaded} from=${usage}>${(one) => html`<${Table} caption="Quotas" rows=${QUOTAS} columns=${[
+      { name: "Of the project", show: ([, name]) => name },
+      { name: "Used", number: true, show: ([field, , shown]) => shown(one[field]) },
+      { name: "Limit", number: true, show: ([field, , shown]) => one.quotas[field] === undefined ? "none" : shown(one.quotas[field]) },
+    ]} />`}</${Loaded}>
     <h2>Audit log</h2>
     <${Loaded} from=${audit}>${(page) => html`<${Table} caption="Audit log" rows=${page.items} empty="No change with a key yet." columns=${[
       { name: "Time", show: (one) => when(one.at) },
@@ -47,6 +62,11 @@ export function Keys() {
       { name: "Key", show: (one) => html`<code>${one.actor}</code>` },
     ]} />${further}`}</${Loaded}>
   </${Page}>`;
+}
+
+async function leave() {
+  await remove("/console/session");
+  location.reload();
 }
 
 const HOW = {

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import httpx
 import structlog
 
 from app.errors import StartFailed
@@ -119,6 +118,7 @@ class IdentityTokens:
 
     def _read(self) -> None:
         """Read the keys anew; those that were read before are kept where it fails."""
+        import httpx  # noqa: PLC0415  most processes that serve need none
         from jwt import PyJWTError  # noqa: PLC0415  an extra
 
         self._read_at = self._clock()
@@ -146,6 +146,8 @@ def _published(issuer: str) -> "Mapping[str, PyJWK]":
 
 
 def _json(address: str) -> dict[str, Any]:
+    import httpx  # noqa: PLC0415  as above
+
     response = httpx.get(address, timeout=FETCH_SECONDS)
     response.raise_for_status()
     found: dict[str, Any] = response.json()

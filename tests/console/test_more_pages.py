@@ -104,6 +104,20 @@ def test_a_session_shows_its_mistakes(page, go, send):
     assert json.dumps(9) in page.locator(".facts").inner_text()
 
 
+def test_quotas_of_the_project_are_shown(page, go):
+    go("keys", "Keys")
+    table = page.get_by_role("table", name="Quotas")
+    table.wait_for()
+    assert "50 GiB" in table.get_by_role("row", name="Storage").inner_text()
+    assert "86,400" in table.get_by_role("row", name="Seconds of jobs today").inner_text()
+
+
+def test_a_person_signs_out(page, go):
+    go("keys", "Keys")
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("heading", name="Sign in").wait_for()
+
+
 def test_a_key_is_created_and_revoked(page, go):
     go("keys", "Keys")
     page.get_by_label("Name").fill("checkout")
