@@ -5,11 +5,13 @@ from contextlib import closing
 from uuid import UUID
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.broker import LEND
 from app.errors import Cancelled, LeaseLost
 from app.project_context import PROJECT
 from app.queue import publish
+from app.store.job_records import Claim
 from app.tracing import trace_id
 from app.wiring import Services
 from workers.supervisor import Attempt, Verdict
@@ -101,10 +103,16 @@ class Runner:
             try:
                 with structlog.contextvars.bound_contextvars(**ids):
                     self._attempt(Attempt(self._services, claim, trainer, self._offer))
-                    self._services.attempts.announce_held_back(claim)
+                    self._announce_held_back(claim)
             finally:
                 PROJECT.reset(project)
         return True
+
+    def _announce_held_back(self, claim: Claim) -> None:
+        try:
+            self._services.attempts.announce_held_back(claim)
+        except SQLAlchemyError as error:  # a sweep announces it, once the database is back
+            log.warning("next_not_announced", error=type(error).__name__)
 
     def _attempt(self, attempt: Attempt) -> None:
         self._add(attempt)
