@@ -57,15 +57,11 @@ class Settings(BaseSettings):
         return listed
 
     @model_validator(mode="after")
-    def _both_of_tls(self) -> Self:
-        if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError("VALIANT_TLS_CERT and VALIANT_TLS_KEY belong together: set both or neither.")
-        return self
-
-    @model_validator(mode="after")
-    def _both_of_oidc(self) -> Self:
-        if (self.oidc_issuer is None) != (self.oidc_audience is None):
-            raise ValueError("VALIANT_OIDC_ISSUER and VALIANT_OIDC_AUDIENCE belong together: set both or neither.")
+    def _both_or_neither(self) -> Self:
+        for one, other in (("tls_cert", "tls_key"), ("oidc_issuer", "oidc_audience")):
+            if (getattr(self, one) is None) != (getattr(self, other) is None):
+                names = f"VALIANT_{one.upper()} and VALIANT_{other.upper()}"
+                raise ValueError(f"{names} belong together: set both or neither.")
         return self
 
     # where things live

@@ -26,10 +26,11 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--fast-path") == "on":
         return
-    left_out = [item for item in items if not (OPERATIONS.search(item.name) or takes_another_way(item.path))]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+    kept, left_out = [], []
+    for item in items:
+        (kept if OPERATIONS.search(item.name) or takes_another_way(item.path) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 @cache

@@ -6,10 +6,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.schemas.keys import ProjectName
+from app.settings import GiB
 from app.wire import Body, Wire
 
 DEFAULT_NAME = "default"
-GiB = 1 << 30
 
 
 class _Limits(BaseModel):

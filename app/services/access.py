@@ -99,19 +99,19 @@ class Access:
         token, _, named = credential.partition(b" ")
         project = named.decode(errors="replace")
         if is_token(token):
-            own = self._read(token, self._pass_of_key)
+            own = self._read(token, lambda w: self._pass_of_key(w, token))
             if project not in {"", own.project}:
                 raise ProjectNotCovered
         elif self._tokens.accepted:
             identity = self._tokens.identify(token, project)
-            own = self._read(credential, lambda w, _: self._pass_of_identity(w, identity))
+            own = self._read(credential, lambda w: self._pass_of_identity(w, identity))
         else:
             raise refusal(CredentialInvalid)
         with self._lock:
             self._passes[self._digest(credential)] = own
         return own
 
-    def _read(self, credential: bytes, find: Callable[[Work, bytes], Pass | None]) -> Pass:
+    def _read(self, credential: bytes, find: Callable[[Work], Pass | None]) -> Pass:
         """From the database. Raises CredentialInvalid, AuthUnavailable."""
         digest = self._digest(credential)
         if self._unknown.get(digest, 0.0) > self._clock():
@@ -119,7 +119,7 @@ class Access:
         self._count_look()
         try:
             with self._work() as w:
-                own, rates = find(w, credential), w.projects.request_rates()
+                own, rates = find(w), w.projects.request_rates()
         except SQLAlchemyError as error:
             log.warning("key_not_read", error=type(error).__name__)
             raise AuthUnavailable from error

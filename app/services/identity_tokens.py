@@ -10,8 +10,14 @@ import structlog
 from app.errors import StartFailed
 from app.faults import Fault
 from app.schemas.keys import ROLES, Scope
-from app.services.passes import AuthUnavailable, CredentialExpired, ProjectNotCovered, ScopeMissing, refusal
-from app.services.passes import CredentialInvalid as Invalid
+from app.services.passes import (
+    AuthUnavailable,
+    CredentialExpired,
+    CredentialInvalid,
+    ProjectNotCovered,
+    ScopeMissing,
+    refusal,
+)
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -93,7 +99,7 @@ class IdentityTokens:
         except jwt.ExpiredSignatureError:
             raise refusal(CredentialExpired) from None
         except (jwt.PyJWTError, ValueError):
-            raise refusal(Invalid) from None
+            raise refusal(CredentialInvalid) from None
         return Identity(
             subject=str(claims["sub"]),
             project=_chosen(_texts(claims.get(settings.oidc_projects_claim)), project),
@@ -110,7 +116,7 @@ class IdentityTokens:
         if not self._keys:
             raise AuthUnavailable("The keys of the identity provider could not be read.")
         if name not in self._keys:
-            raise refusal(Invalid)
+            raise refusal(CredentialInvalid)
         return self._keys[name]
 
     def _is_older(self, seconds: float) -> bool:

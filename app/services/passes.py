@@ -63,7 +63,7 @@ class AuthUnavailable(ValiantError):
 class Pass:
     """The rights of a caller: one object for all requests with one credential, so that a change reaches them all."""
 
-    __slots__ = (*("expires", "identity", "key", "live", "models", "project", "project_id", "rate", "scopes", "used"),)
+    __slots__ = ("expires", "identity", "key", "live", "models", "project", "project_id", "rate", "scopes", "used")
 
     def __init__(self, rate: Allowance, project_id: "UUID" = DEFAULT_PROJECT, project: str = DEFAULT_NAME) -> None:
         """The caller of a service that needs no key. rate: that of the project."""

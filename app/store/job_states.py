@@ -3,6 +3,7 @@
 Only the moves of `SOURCES` exist. All times are the database's own, so that no worker's clock decides anything.
 """
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,10 +25,20 @@ SOURCES = {
 """State → the states it may be reached from."""
 
 NOW = func.clock_timestamp()
+READY = JobRow.state == JobState.QUEUED, JobRow.not_before <= NOW
+"""A job that may be claimed now."""
+LEASED = (JobState.RUNNING, JobState.CANCELLING)
+"""States in which a worker has the job."""
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None}
 ENDED: dict[str, Any] = {**UNLEASED, "finished_at": NOW}
 PLAIN = {"synchronize_session": False}
 """Execution options of an update: no object of the session is to follow it."""
+
+
+def time_of(session: Session) -> datetime:
+    """The present, by the clock of the database, which all processes share."""
+    now: datetime = session.scalars(select(NOW)).one()
+    return now
 
 
 def move(

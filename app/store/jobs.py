@@ -10,7 +10,7 @@ from app.errors import JobNotFound
 from app.schemas.jobs import Job, JobPage, JobState
 from app.store.job_descriptions import read_jobs
 from app.store.job_records import Accepted, Kept, NewJob, pinned_of
-from app.store.job_states import NOW, PLAIN, cancel, record
+from app.store.job_states import NOW, PLAIN, READY, cancel, record, time_of
 from app.store.paging import id_in, newest, of
 from app.store.tables import DatasetRow, JobRow
 
@@ -44,7 +44,7 @@ class JobRepository:
     def add(self, new: NewJob) -> Job:
         """Queued, and with its first response stored if it came with a key."""
         row = JobRow(**new._asdict(), state=JobState.QUEUED)
-        row.published_at = self.session.scalars(select(NOW)).one()
+        row.published_at = time_of(self.session)
         self.session.add(row)
         self.session.flush()
         record(self.session, new.id, JobState.QUEUED, 0)
@@ -108,12 +108,9 @@ class JobRepository:
         No more than there are beyond the `held` messages that the broker still has: a long queue is not
         a forgotten one. They count as announced now, so that other sweepers leave them alone.
         """
-        ready = self.session.scalars(select(func.count()).where(*_READY)).one()
+        ready = self.session.scalars(select(func.count()).where(*READY)).one()
         stale = or_(JobRow.published_at.is_(None), JobRow.published_at < NOW - timedelta(seconds=seconds))
-        oldest = select(JobRow.id).where(*_READY, stale).order_by(JobRow.id)
+        oldest = select(JobRow.id).where(*READY, stale).order_by(JobRow.id)
         chosen = oldest.limit(max(0, min(limit, ready - held))).with_for_update(skip_locked=True)
         marked = update(JobRow).where(JobRow.id.in_(chosen.scalar_subquery())).values(published_at=NOW)
         return sorted(self.session.scalars(marked.returning(JobRow.id), execution_options=PLAIN))
-
-
-_READY = (JobRow.state == JobState.QUEUED, JobRow.not_before <= NOW)

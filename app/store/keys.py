@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.errors import ValiantError
 from app.schemas.keys import ApiKey, KeyPage, Scope
 from app.store.access_tables import KeyRow, ProjectRow
-from app.store.job_states import NOW
+from app.store.job_states import time_of
 from app.store.paging import id_in
 
 LATEST = timedelta(minutes=2)
@@ -95,8 +95,7 @@ class KeyRepository:
 
     def now(self) -> datetime:
         """By the clock of the database, which all processes share."""
-        now: datetime = self.session.scalars(select(NOW)).one()
-        return now
+        return time_of(self.session)
 
     def _row(self, project_id: UUID, key_id: UUID, *, lock: bool = False) -> KeyRow:
         query = select(KeyRow).where(KeyRow.project_id == project_id, KeyRow.id == key_id)

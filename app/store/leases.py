@@ -19,7 +19,7 @@ from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.store.access_tables import ProjectRow
 from app.store.job_records import Capable, Claim, ExpiredLease
-from app.store.job_states import ENDED, NOW, PLAIN, UNLEASED, move
+from app.store.job_states import ENDED, LEASED, NOW, PLAIN, READY, UNLEASED, move
 from app.store.tables import JobRow
 
 
@@ -58,11 +58,9 @@ class LeaseRepository:
     def next(self, able: Capable) -> UUID | None:
         """The queued job to run: of the projects below their quota, that with the fewest running; the oldest of it."""
         running = (
-            select(func.count())
-            .where(JobRow.project_id == ProjectRow.id, JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]))
-            .scalar_subquery()
+            select(func.count()).where(JobRow.project_id == ProjectRow.id, JobRow.state.in_(LEASED)).scalar_subquery()
         )
-        oldest = select(JobRow.id).where(JobRow.project_id == ProjectRow.id, *_READY, *_within(able))
+        oldest = select(JobRow.id).where(JobRow.project_id == ProjectRow.id, *READY, *_within(able))
         head = oldest.order_by(JobRow.id).limit(1).lateral()
         quota = ProjectRow.quotas["running_jobs"].as_integer()
         chosen = select(head.c.id).join_from(ProjectRow, head, true()).where(or_(quota.is_(None), running < quota))
@@ -71,7 +69,7 @@ class LeaseRepository:
     def held_back(self, project_id: UUID) -> UUID | None:
         """The oldest queued job of a project in which not all may run at a time."""
         limited = ProjectRow.id == project_id, ProjectRow.quotas["running_jobs"].as_integer().is_not(None)
-        queue = select(JobRow.id).join(ProjectRow, ProjectRow.id == JobRow.project_id).where(*limited, *_READY)
+        queue = select(JobRow.id).join(ProjectRow, ProjectRow.id == JobRow.project_id).where(*limited, *READY)
         return self.session.scalar(queue.order_by(JobRow.id).limit(1))
 
     def beat(
@@ -153,16 +151,13 @@ class LeaseRepository:
             raise LeaseLost
 
 
-_READY = JobRow.state == JobState.QUEUED, JobRow.not_before <= NOW
-
-
 def _again(seconds: float) -> dict[str, Any]:
     return {**UNLEASED, "not_before": NOW + timedelta(seconds=seconds), "published_at": None, "progress": 0.0}
 
 
 def _expired(grace_seconds: float) -> tuple[ColumnElement[bool], ...]:
     awake = func.pg_postmaster_start_time() < NOW - timedelta(seconds=grace_seconds)
-    return JobRow.state.in_([JobState.RUNNING, JobState.CANCELLING]), JobRow.lease_until < NOW, awake
+    return JobRow.state.in_(LEASED), JobRow.lease_until < NOW, awake
 
 
 def _lease(job_id: UUID, token: UUID) -> tuple[ColumnElement[bool], ...]:

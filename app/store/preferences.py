@@ -11,7 +11,7 @@ from sqlalchemy.orm import undefer
 
 from app.errors import PreferenceNotFound
 from app.store.annotation_tables import PreferenceRow
-from app.store.job_states import NOW
+from app.store.job_states import time_of
 from app.store.paging import id_in
 
 
@@ -104,7 +104,7 @@ class PreferenceRepository:
         row.candidates = [*row.candidates, *([row.revision, one] for one in candidates)]
         row.comparisons = [*row.comparisons, *([row.revision, one] for one in comparisons)]
         row.keys, row.last_hash = dict(kept.keys), kept.last_hash
-        row.updated_at = self.session.scalars(select(NOW)).one()
+        row.updated_at = time_of(self.session)
         self.session.flush()
         return _stored(row)
 

@@ -16,13 +16,12 @@ from app.project_context import PROJECT
 from app.schemas.jobs import JobState
 from app.schemas.projects import ProjectQuotas, Usage
 from app.store.access_tables import ProjectRow
-from app.store.job_states import NOW
+from app.store.job_states import LEASED, NOW, time_of
 from app.store.tables import DatasetRow, FileRow, JobRow, JobTransitionRow, ModelVersionRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-RUNNING = (JobState.RUNNING, JobState.CANCELLING)
 NOUNS = {
     "storage_bytes": "bytes",
     "model_versions": "model versions",
@@ -52,7 +51,7 @@ class QuotaRepository:
             "storage_bytes": self._storage,
             "model_versions": lambda: self._number(ModelVersionRow.version),
             "queued_jobs": lambda: self._number(JobRow.id, JobRow.state == JobState.QUEUED),
-            "running_jobs": lambda: self._number(JobRow.id, JobRow.state.in_(RUNNING)),
+            "running_jobs": lambda: self._number(JobRow.id, JobRow.state.in_(LEASED)),
             "run_seconds_per_day": self._run_seconds,
         }
 
@@ -94,10 +93,10 @@ class QuotaRepository:
 
     def _run_seconds(self) -> float:
         """From the record of states: an attempt lasts from one running to the next other state of its job."""
-        begun, ended, day = aliased(JobTransitionRow), aliased(JobTransitionRow), _day_of(self._now())
+        begun, ended, day = aliased(JobTransitionRow), aliased(JobTransitionRow), _day_of(time_of(self.session))
         end = (
             select(func.min(ended.at))
-            .where(ended.job_id == begun.job_id, ended.id > begun.id, ended.state.not_in(RUNNING))
+            .where(ended.job_id == begun.job_id, ended.id > begun.id, ended.state.not_in(LEASED))
             .scalar_subquery()
         )
         seconds = func.extract("epoch", func.coalesce(end, NOW) - func.greatest(begun.at, day))
@@ -106,12 +105,8 @@ class QuotaRepository:
         return float(self.session.scalars(lasted).one())
 
     def _seconds_left(self) -> int:
-        now = self._now()
+        now = time_of(self.session)
         return math.ceil((_day_of(now) + timedelta(days=1) - now).total_seconds())
-
-    def _now(self) -> datetime:
-        now: datetime = self.session.scalars(select(NOW)).one()
-        return now
 
 
 def _day_of(now: datetime) -> datetime:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.errors import ReviewNotFound
 from app.schemas.reviews import Review, ReviewPage, ReviewState
 from app.store.annotation_tables import ReviewRow
-from app.store.job_states import NOW
+from app.store.job_states import time_of
 from app.store.new_ids import uuid7
 from app.store.paging import id_in, of
 
@@ -73,7 +73,7 @@ class ReviewRepository:
     def label(self, review_id: UUID, label: Any) -> Review:
         """Give the row this label; None takes it away. It is in no dataset then."""
         row = self._row(review_id, lock=True)
-        now = None if label is None else self.session.scalars(select(NOW)).one()
+        now = None if label is None else time_of(self.session)
         row.label, row.labelled_at, row.dataset_id = label, now, None
         self.session.flush()
         return _review(row)

@@ -102,10 +102,8 @@ def credential(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes:
         return token
     if not sent:
         raise CredentialMissing(headers={"WWW-Authenticate": 'Bearer realm="valiant"'})
-    if len(sent) > 1 or not sent[0].lower().startswith(BEARER):
-        raise CredentialInvalid(headers={"WWW-Authenticate": 'Bearer realm="valiant", error="invalid_request"'})
     token = sent[0][len(BEARER) :].strip()
-    if len(token) > LONGEST or b" " in token:
+    if len(sent) > 1 or not sent[0].lower().startswith(BEARER) or len(token) > LONGEST or b" " in token:
         raise CredentialInvalid(headers={"WWW-Authenticate": 'Bearer realm="valiant", error="invalid_request"'})
     projects = [value for name, value in headers if name == PROJECT_HEADER]
     return b" ".join([token, *projects])
