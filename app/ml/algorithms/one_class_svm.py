@@ -55,9 +55,13 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.numerics.support_vectors import machine as machines
+from app.ml.numerics.support_vectors.kernel_rows import KernelRows
 from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 from app.ml.numerics.support_vectors.smo import Problem, solve
+
+SAMPLE = 256
+"""Rows that the first coefficients are chosen by."""
 
 
 class OneClassSVM(MachineParams):
@@ -98,7 +102,7 @@ def fit(params: OneClassSVM, data: Data, context: Context) -> Fit[State]:
     kept, nu = Kept.of(params, data, movable=False), _share(params, n)
     bounds = data.weights * (n / data.weights.sum())
     total = nu * n
-    start = _start(bounds, total)
+    start = _start(kept.rows, bounds, total)
     problem = Problem(np.zeros(n), np.zeros(n), bounds, start, negligible=_scattered(kept.rows.diagonal, bounds, total))
     found = solve(kept.rows, problem, params.settings())
     state = State(
@@ -122,10 +126,18 @@ def _share(params: OneClassSVM, rows: int) -> float:
     return 1.0 / (params.C * rows)
 
 
-def _start(bounds: Vector, total: float) -> Vector:
-    """The first rows at their bounds, and the next one with the rest of the sum."""
-    before = np.cumsum(bounds) - bounds
-    return np.clip(total - before, 0.0, bounds)
+def _start(rows: KernelRows, bounds: Vector, total: float) -> Vector:
+    """The rows farthest from a sample at their bounds, and the next one with the rest of the sum.
+
+    Rows outside of the boundary have coefficients at their bounds, and most of them lie far from the others.
+    """
+    n = bounds.size
+    sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
+    order = np.argsort(rows.products(np.arange(n), sample, bounds[sample]), kind="stable")
+    before = np.cumsum(bounds[order]) - bounds[order]
+    start = np.empty(n)
+    start[order] = np.clip(total - before, 0.0, bounds[order])
+    return start
 
 
 def _scattered(diagonal: Vector, bounds: Vector, total: float) -> float:
