@@ -85,7 +85,7 @@ def done(ended):
 
     def run(kind, body):
         result = ended(kind, body)
-        assert result["state"] == "succeeded", result
+        assert result["state"] == "succeeded", result["error"]
         return result
 
     return run

@@ -170,6 +170,17 @@ def test_a_perceptron_learns_classes_from_texts(client, done, dataset):
     assert all(one["largest"][0]["term"] in WORDS[one["label"]] for one in report["terms"])
 
 
+def test_a_linear_svm_learns_classes_from_texts(client, done, dataset):
+    spec = {"name": "svm", "kernel": "linear"}
+    done("train", body(dataset, "note-margin", spec, {"stop_words": ["the", "of", "and"]}, features=["note", "hour"]))
+    found = client.post("/v1/models/note-margin/predict", json={"rows": [{"note": t, "hour": 3} for t in TEXTS]}).json()
+    assert (flags(found), found["predictions"][:2]) == (FLAGS, ["sport", "law"])
+    (terms,) = client.get("/v1/models/note-margin/versions/1/report").json()["terms"]
+    assert {one["term"] for one in terms["largest"][:4]} == set(WORDS[terms["label"]])
+    curved = client.post("/v1/jobs/train", json=body(dataset, "none", {"name": "svm", "C": None}))
+    assert [one["pointer"] for one in curved.json()["errors"]] == ["/algorithm/C", "/algorithm/kernel"]
+
+
 def test_a_vocabulary_that_is_cut_is_reported(client, done, dataset):
     done("train", body(dataset, "note-short", how={"max_features": 5}))
     report = client.get("/v1/models/note-short/versions/1/report").json()

@@ -175,7 +175,7 @@ def summary(params: OneClassSVM, state: State) -> JSON:
 
 def _seconds(params: OneClassSVM, size: Size) -> float:
     nu = params.nu if params.C is None else min(1.0, 1 / (params.C * max(size.rows, 1.0)))
-    return min(1.0, 0.05 + 2.5 * nu) * machines.seconds(params, size, bounded=False)
+    return min(1.0, 0.02 + 1.3 * nu) * machines.seconds(params, size, bounded=False)
 
 
 ALGORITHM = Algorithm(

@@ -5,7 +5,8 @@ where φ maps rows to a space in which the kernel is the inner product. A class 
 the dual, w is a weighted sum of the support vectors: the rows on the margin, within it or on the wrong side. The margin
 is 2/‖w‖ wide. Without `C` it is hard: no training row may violate it, and classes that no boundary separates are an
 error. Two coefficients at a time are changed (sequential minimal optimisation) until the conditions of the minimum hold
-to `tol` and the duality gap proves it; rows of the kernel are computed as needed, and never all held.
+to `tol` and the duality gap proves it; rows of the kernel are computed as needed, and never all held. A linear machine
+of many rows is found in the weights of its columns, one of texts by coordinate descent over their terms.
 
 Of more than two classes, each pair has a machine (`one_vs_one`), or each class has one against all others
 (`one_vs_rest`). Probabilities follow from a sigmoid of the decision value, fitted to rows that each machine has not
@@ -48,6 +49,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
@@ -56,6 +58,7 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     Form,
+    Inputs,
     Labels,
     Matrix,
     Meaning,
@@ -119,7 +122,7 @@ class State(NamedTuple):
     sizes: Labels
     """(p,) training rows of each function."""
     radius: float
-    """Length of the longest row in the space of the kernel; with a linear one, less the mean."""
+    """Length of the longest row in the space of the kernel; with a linear one of dense rows, less the mean."""
     dimensions: float
     """Dimension of that space."""
 
@@ -226,6 +229,28 @@ def decision(params: SVM, state: State, x: Matrix) -> Matrix:
     return decisions(params, state.machine, x)
 
 
+def terms(params: SVM, state: State) -> Matrix | None:
+    """(d, k) mean over the machines of a class of the weights towards it; of two classes, those of the second.
+
+    None where no machine is linear.
+    """
+    weights, seen = state.machine.weights, np.flatnonzero(state.seen)
+    if len(weights) < 2:
+        return weights.T if len(weights) else None
+    pairs = np.array(pairs_of(params, seen))
+    towards = (pairs[:, 1] == seen[:, None]) * 1.0 - (pairs[:, 0] == seen[:, None])
+    return np.asarray(weights.T @ (towards / np.abs(towards).sum(axis=1, keepdims=True)).T)
+
+
+def faults(params: SVM, inputs: Inputs) -> Iterator[Fault]:
+    if not inputs.texts:
+        return
+    if params.kernel != "linear":
+        yield Fault("/kernel", "Texts are learned with the linear kernel: set kernel to linear.", "wrong_kind")
+    if params.C is None:
+        yield Fault("/C", "Texts are learned with a soft margin: give C a number.", "wrong_kind")
+
+
 def summary(params: SVM, state: State) -> JSON:
     """`classes` of a machine: those with negative and positive decision values; of one against all others, that one.
     `duality_gap`: share of the objective by which no solution is better. `vc_dimension`: bound of the capacity,
@@ -298,7 +323,9 @@ ALGORITHM = Algorithm(
     memory=lambda params, size: machines.memory(params, size, bounded=params.C is not None),
     seconds=_seconds,
     rowwise=True,
-    accepts={Accepts.INDEFINITE},
+    accepts={Accepts.INDEFINITE, Accepts.SPARSE},
+    faults=faults,
+    terms=terms,
     relations={Form.SQUARE: {Meaning.KERNEL}},
     outputs={
         "decision": Output(

@@ -1,9 +1,11 @@
 """Support vector machines for classes against published numbers, identities and libsvm."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy
 from sklearn import datasets
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
@@ -12,6 +14,7 @@ from app.errors import InvalidData
 from app.ml.algorithms import perceptron, svm
 from app.ml.contract.algorithm import Context, Data, Meaning, Task
 from app.ml.contract.relations import Relations
+from app.ml.contract.sparse_rows import SparseRows
 from app.ml.numerics.kernel_functions.anova_kernel import Anova
 from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.kernel_functions.polynomial_kernel import Polynomial
@@ -240,3 +243,24 @@ def test_every_kernel_is_fitted():
     for kernel, multiclass in itertools.product(["linear", "poly", "rbf", "anova"], ["one_vs_one", "one_vs_rest"]):
         params, state = fitted(of(x, y), kernel=kernel, multiclass=multiclass)
         assert (svm.predict(params, state, x).argmax(axis=1) == y).mean() > 0.85, kernel
+
+
+@pytest.mark.parametrize("multiclass", ["one_vs_one", "one_vs_rest"])
+def test_sparse_rows_have_the_machines_of_dense_ones(multiclass):
+    rng = np.random.default_rng(4)
+    x = rng.poisson(0.1, (240, 60)) * rng.exponential(size=60)
+    y = (x @ rng.normal(size=(60, 3)) + 0.3 * rng.normal(size=(240, 3))).argmax(axis=1)
+    dense = of(x, y, weights=rng.choice([0.5, 1.5], 240))
+    rows = SparseRows(scipy.sparse.csr_array(x))
+    sparse = replace(dense, x=rows)
+    params, state = fitted(sparse, kernel="linear", multiclass=multiclass, tol=1e-6)
+    _, other = fitted(dense, kernel="linear", multiclass=multiclass, tol=1e-6)
+    np.testing.assert_allclose(svm.decision(params, state, rows), svm.decision(params, other, x), atol=1e-4)
+    np.testing.assert_allclose(svm.predict(params, state, rows), svm.predict(params, other, x), atol=1e-3)
+    np.testing.assert_array_equal(svm.predict(params, state, rows[5:6])[0], svm.predict(params, state, rows)[5])
+    np.testing.assert_allclose(state.objectives, other.objectives, rtol=1e-5)
+    assert svm.capacity(params, state, sparse).margin_dimension == pytest.approx(61, abs=1)
+    towards = svm.terms(params, state)
+    assert towards.shape == (60, 3)
+    scores = rows @ towards
+    assert (scores.argmax(axis=1) == y).mean() > 0.9

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import dense, mapped, row_totals, sparse
 from app.ml.numerics.kernel_functions.anova_kernel import Anova
 from app.ml.numerics.kernel_functions.given_kernel import Given, places
 from app.ml.numerics.kernel_functions.kernel_params import Kernel
@@ -25,7 +26,7 @@ class KernelRows:
 
     kernel: Kernel | Given
     rows: Matrix
-    """(n, d); of a given matrix (n, 1) places in it."""
+    """(n, d), or `SparseRows` of a linear kernel; of a given matrix (n, 1) places in it."""
 
     @cached_property
     def columns(self) -> Matrix:
@@ -40,10 +41,17 @@ class KernelRows:
     @cached_property
     def diagonal(self) -> Vector:
         """(n,) values of the rows with themselves."""
-        return self.kernel.diagonal(self.rows)
+        return (
+            row_totals(mapped(self.rows, np.square))
+            if sparse(self.rows) is not None
+            else self.kernel.diagonal(self.rows)
+        )
 
     def fill(self, place: int, found: Vector) -> None:
         """Write the values (n,) of the row at this place with all rows."""
+        if (rows := sparse(self.rows)) is not None:
+            found[:] = rows @ dense(rows[[place]])[0]
+            return
         values_to(self.kernel, self.rows[place : place + 1], self.columns, found[None])
 
     def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:

@@ -19,11 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.linear_algebra.solve import positive_solver
 from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.support_vectors.kernel_rows import KernelRows
-from app.ml.numerics.support_vectors.smo import Problem, Settings, Solution, edges_of, solution_of, solve
+from app.ml.numerics.support_vectors.smo import Problem, Settings, Solution, balanced, edges_of, solution_of, solve
+from app.ml.numerics.support_vectors.sparse_machine import solve_sparse
 
 GROWTH = 5.0
 """Factor of σ from one round to the next."""
@@ -113,6 +115,8 @@ def of_rows(problem: Problem, rows: Labels | slice, factor: float = 1.0) -> Prob
 
 def minimum(rows: KernelRows, problem: Problem, settings: Settings) -> Solution:
     """The minimum by the method for the kernel and the number of rows. The bounds are finite, and Σ β is 0."""
+    if (texts := sparse(rows.rows)) is not None:
+        return solve_sparse(texts, rows.diagonal, problem, settings)
     if has_weights(rows):
         return solve_linear(rows.rows, problem, settings)
     return solve(rows, problem, settings)
@@ -173,12 +177,6 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
         more = np.union1d(active, wrong)
         active = more if wrong.size and more.size < n / 2 else np.arange(n)
         tol *= 1.0 if wrong.size else 0.1
-
-
-def balanced(problem: Problem, found: Solution, tol: float) -> bool:
-    """True if Σ β is 0: what is left of it, times the largest z, is less than `tol` of the objective."""
-    left = abs(float(found.coef.sum())) * float(np.abs(problem.linear).max())
-    return problem.share(left, found.objective) <= tol
 
 
 def _first(problem: Problem) -> float:

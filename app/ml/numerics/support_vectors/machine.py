@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidData
 from app.ml.contract.algorithm import JSON, Data, Labels, Matrix, Size, Vector
+from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.kernel_functions.kernel_params import gamma_of
 from app.ml.numerics.linear_algebra.definiteness import negative_spectrum
 from app.ml.numerics.linear_algebra.solve import each_row
@@ -38,7 +39,7 @@ class Kept(NamedTuple):
     rows: KernelRows
     gamma: float
     mean: Vector
-    """(d,) subtracted from the rows of a linear kernel, if the machine is movable; else zero."""
+    """(d,) subtracted from the rows of a linear kernel, if the machine is movable and they are dense; else zero."""
     least: float
     """Smallest eigenvalue of the kernel, of some rows, over the largest; 0 where none is negative."""
     projector: Matrix | None = None
@@ -54,7 +55,7 @@ class Kept(NamedTuple):
         if data.square is not None:
             square = np.ascontiguousarray(data.square)
             return cls._definite(params, square, KernelRows.given(square), gamma, mean)
-        if params.kernel == "linear" and movable:
+        if params.kernel == "linear" and movable and sparse(data.x) is None:
             mean = _mean(data.x)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = KernelRows(params.function(gamma), data.x - mean if mean.any() else data.x)
@@ -132,7 +133,7 @@ class Machine(NamedTuple):
         numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
         points, weights = np.zeros((0, 0)), none
         if params.kernel == "linear" and data.square is None:
-            weights, points = coef @ kept.rows.rows, np.zeros((data.x.shape[1], 0))
+            weights, points = np.ascontiguousarray(coef @ kept.rows.rows), np.zeros((data.x.shape[1], 0))
             intercept = intercept - weights @ kept.mean
         elif data.square is None:
             points = np.ascontiguousarray(data.x[places].T)
@@ -188,4 +189,4 @@ def seconds(params: MachineParams, size: Size, *, bounded: bool = True) -> float
     """
     if bounded and params.kernel == "linear" and in_weights(size.rows, size.columns):
         return weights_seconds(size.rows, size.columns)
-    return 2e-3 + 1e-5 * size.rows + size.rows**2 * (9e-9 + 3e-10 * size.columns)
+    return 2e-3 + 1e-5 * size.rows + size.rows**2 * (4.5e-9 + 1.5e-10 * size.columns)

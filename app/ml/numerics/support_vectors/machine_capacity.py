@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data
 from app.ml.contract.capacity import Capacity, Compression
+from app.ml.contract.sparse_rows import sparse
+from app.ml.numerics.support_vectors.kernel_rows import KernelRows
 from app.ml.numerics.support_vectors.machine import Machine
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 
@@ -15,7 +17,8 @@ def trace(params: MachineParams, machine: Machine, data: Data) -> float:
     """Sum over the rows of k(x, x) + 1: their squared lengths with a constant of 1. NaN where all pairs were given."""
     if data.square is not None:
         return math.nan
-    diagonal = params.function(machine.gamma).diagonal(np.ascontiguousarray(data.x))
+    rows = data.x if sparse(data.x) is not None else np.ascontiguousarray(data.x)
+    diagonal = KernelRows(params.function(machine.gamma), rows).diagonal
     return float(diagonal.sum()) + len(diagonal)
 
 

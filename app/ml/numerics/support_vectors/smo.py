@@ -242,6 +242,12 @@ def solution_of(problem: Problem, coef: Vector, residual: Vector, iterations: in
     return Solution(coef, r, b, objective, gap, iterations, converged=False)
 
 
+def balanced(problem: Problem, found: Solution, tol: float) -> bool:
+    """True if Σ β is 0: what is left of it, times the largest z, is less than `tol` of the objective."""
+    left = abs(float(found.coef.sum())) * float(np.abs(problem.linear).max())
+    return problem.share(left, found.objective) <= tol
+
+
 def edges_of(problem: Problem, coef: Vector, residual: Vector) -> tuple[float, float]:
     """The highest residual whose coefficient may rise, and the least whose may fall."""
     up, low = np.empty((2, coef.size))

@@ -6,8 +6,8 @@ import pytest
 from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.support_vectors import linear_machine
 from app.ml.numerics.support_vectors.kernel_rows import KernelRows
-from app.ml.numerics.support_vectors.linear_machine import balanced, solve_linear
-from app.ml.numerics.support_vectors.smo import Problem, Settings, edges_of, solve
+from app.ml.numerics.support_vectors.linear_machine import solve_linear
+from app.ml.numerics.support_vectors.smo import Problem, Settings, balanced, edges_of, solve
 
 
 def drawn(kind, seed, n=400, noise=1.0):
