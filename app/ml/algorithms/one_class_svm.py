@@ -196,7 +196,6 @@ ALGORITHM = Algorithm(
     summary=summary,
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, by steps that depend on the order of the rows.",
-        Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",
         Symmetry.SCALE: "A kernel gives a column the weight of its unit; scale the columns alike first.",
         Symmetry.WEIGHTS: "The minimum is found to `tol`, by other steps where rows are repeated.",
     },

@@ -9,7 +9,11 @@ from app.ml.contract.algorithm import Accepts, Context, Data, Task
 from app.ml.contract.sparse_rows import SparseRows, beside, sparse
 from app.ml.models import state_format
 
-SETTINGS = {"generative_bayes": [{"density": "multinomial"}], "multinomial_mixture": [{"n_components": 3}]}
+SETTINGS = {
+    "generative_bayes": [{"density": "multinomial"}],
+    "multinomial_mixture": [{"n_components": 3}],
+    "svm": [{"kernel": "linear", "tol": 1e-7}],
+}
 """Those with which an algorithm takes texts, where not the defaults."""
 CASES = [
     (name, settings, task)

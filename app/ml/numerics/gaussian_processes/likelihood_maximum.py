@@ -1,7 +1,8 @@
 """Parameters of a Gaussian process that maximise its marginal likelihood.
 
-L-BFGS within bounds on the logarithms of the parameters, from several starts. The likelihood of many rows takes n³
-operations: the starts are compared on some of the rows, and only the best of them is followed with all.
+L-BFGS within bounds on the logarithms of the parameters, from several starts, then a step of Newton's method. The
+likelihood of many rows takes n³ operations: the starts are compared on some of the rows, and only the best of them is
+followed with all.
 
 Source: Rasmussen & Williams, Gaussian Processes for Machine Learning, section 5.4; Byrd, Lu, Nocedal & Zhu (1995), SIAM
 J. Sci. Comput. 16:1190.
@@ -20,6 +21,9 @@ SCREENED = 300
 """Rows on which starts are compared."""
 PRECISION = 1e-10
 """Relative change of the likelihood at which a search ends."""
+
+DIFFERENCE = 1e-4
+"""Change of a logarithm by which a curvature is measured."""
 
 
 class Maximum(NamedTuple):
@@ -83,5 +87,46 @@ def _climb(observations: Observations, start: Vector, search: Search, follow: Ca
         callback=each,
         options={"maxiter": search.max_iter, "ftol": PRECISION, "gtol": 1e-6 * len(start)},
     )
-    logarithms[free] = found.x
-    return Maximum(logarithms, bool(found.status == 0), int(found.nit), [*curve, float(found.fun)])
+    bounds = search.bounds[free]
+    last = _newton(descent, Point(found.x, float(found.fun), found.jac), bounds)
+    logarithms[free] = last.x
+    there = found.status == 0 or _steepness(last, bounds) <= PRECISION * max(abs(last.value), 1.0)
+    return Maximum(logarithms, bool(there), int(found.nit), [*curve, last.value])
+
+
+class Point(NamedTuple):
+    """A point of a search, by the parameters that are learned."""
+
+    x: Vector
+    value: float
+    slope: Vector
+
+
+def _inside(point: Point, bounds: Matrix) -> Vector:
+    """The step down the slope, within the bounds: 0 at a minimum."""
+    return np.asarray(np.clip(point.x - point.slope, *bounds.T) - point.x)
+
+
+def _steepness(point: Point, bounds: Matrix) -> float:
+    """Squared length of that step."""
+    step = _inside(point, bounds)
+    return float(step @ step)
+
+
+def _newton(descent: Callable[[Vector], tuple[float, Vector]], start: Point, bounds: Matrix) -> Point:
+    """After one step of Newton's method, whose curvatures are differences of slopes, if it makes the slope less.
+
+    Values near a minimum differ by rounding while the parameters are still some 1e-5 away: slopes tell more.
+    """
+    moving = np.flatnonzero(_inside(start, bounds))
+    curvature = np.empty((moving.size, moving.size))
+    for row, place in zip(curvature, moving, strict=True):
+        x = start.x.copy()
+        x[place] += DIFFERENCE if x[place] + DIFFERENCE <= bounds[place, 1] else -DIFFERENCE
+        row[:] = (descent(x)[1] - start.slope)[moving] / (x[place] - start.x[place])
+    x, curvature = start.x.copy(), (curvature + curvature.T) / 2
+    if moving.size and np.linalg.eigvalsh(curvature)[0] > 0:
+        x[moving] -= scipy.linalg.solve(curvature, start.slope[moving], assume_a="pos")
+    x = np.clip(x, *bounds.T)
+    ended = Point(x, *descent(x))
+    return ended if _steepness(ended, bounds) < _steepness(start, bounds) else start
