@@ -42,7 +42,7 @@ Chang & Lin (2011), ACM Trans. Intell. Syst. Technol. 2:27; Battiti & Brunato, T
 
 import math
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -69,8 +69,8 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.capacity import Capacity, WeightNorm
-from app.ml.numerics.class_probabilities.pairwise import coupled
 from app.ml.numerics.support_vectors import machine as machines
+from app.ml.numerics.support_vectors.class_machines import Multiclass, class_shares, of_pair, pairs_of, towards_classes
 from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
 from app.ml.numerics.support_vectors.machine_capacity import machine_capacity, trace
 from app.ml.numerics.support_vectors.machine_params import MachineParams
@@ -89,7 +89,7 @@ class SVM(MachineParams):
         description="Cost of a row beyond its margin, beside ½‖w‖²: larger fits the training rows more closely. Null: "
         "infinite, a hard margin.",
     )
-    multiclass: Literal["one_vs_one", "one_vs_rest"] = Field(
+    multiclass: Multiclass = Field(
         "one_vs_one",
         description="Machines for more than two classes: `one_vs_one` has one for each pair, `one_vs_rest` one for "
         "each class.",
@@ -130,11 +130,11 @@ class State(NamedTuple):
 def fit(params: SVM, data: Data, context: Context) -> Fit[State]:
     kept = Kept.of(params, data)
     seen = data.targets.any(axis=0)
-    pairs = pairs_of(params, np.flatnonzero(seen))
+    pairs = pairs_of(params.multiclass, np.flatnonzero(seen))
     costs = data.weights * (math.inf if params.C is None else params.C)
     found = list[tuple[Labels, TwoClasses, Solution, Vector]]()
     for done, (first, second) in enumerate(pairs, 1):
-        places = np.flatnonzero(_of_pair(data.codes, first, second))
+        places = np.flatnonzero(of_pair(data.codes, first, second))
         signs = np.where(data.codes[places] == second, 1.0, -1.0)
         own = kept.rows if places.size == len(data.x) else kept.rows.take(places)
         rows = TwoClasses(own, signs, costs[places])
@@ -148,17 +148,6 @@ def fit(params: SVM, data: Data, context: Context) -> Fit[State]:
     state = _state(params, data, kept, found)
     iterations = sum(solution.iterations for _, _, solution, _ in found)
     return Fit(state, all(solution.converged for _, _, solution, _ in found), iterations)
-
-
-def pairs_of(params: SVM, codes: Labels) -> list[tuple[int, int]]:
-    """The two classes of each decision function, which is positive for the second; -1: all others."""
-    if params.multiclass == "one_vs_rest" and codes.size > 2:
-        return [(-1, int(code)) for code in codes]
-    return [(int(one), int(other)) for i, one in enumerate(codes) for other in codes[i + 1 :]]
-
-
-def _of_pair(codes: Labels, first: int, second: int) -> NDArray[np.bool_]:
-    return np.ones(codes.size, bool) if first < 0 else (codes == first) | (codes == second)
 
 
 def _state(params: SVM, data: Data, kept: Kept, found: list[tuple[Labels, TwoClasses, Solution, Vector]]) -> State:
@@ -188,7 +177,7 @@ def _state(params: SVM, data: Data, kept: Kept, found: list[tuple[Labels, TwoCla
 
 def predict(params: SVM, state: State, x: Matrix) -> Matrix:
     classes = int(np.count_nonzero(state.seen))
-    shares = np.ones((len(x), 1)) if classes == 1 else _of_classes(params, _positive(params, state, x), classes)
+    shares = class_shares(params.multiclass, _positive(params, state, x), classes, fitted=params.cv is not None)
     if classes == state.seen.size:
         return shares
     result = np.zeros((len(x), state.seen.size))
@@ -204,27 +193,6 @@ def _positive(params: SVM, state: State, x: Matrix) -> Matrix:
     return np.asarray(scipy.special.expit(values * state.sigmoids[:, 0] + state.sigmoids[:, 1]))
 
 
-def _of_classes(params: SVM, positive: Matrix, classes: int) -> Matrix:
-    """(n, k) from the shares (n, p) of the second class of each function."""
-    if classes == 2:
-        both = np.empty((len(positive), 2))
-        np.subtract(1.0, positive[:, 0], out=both[:, 0])
-        both[:, 1] = positive[:, 0]
-        return both
-    if params.multiclass == "one_vs_rest":
-        total = positive.sum(axis=1, keepdims=True)
-        shares: Matrix = np.where(total > 0, positive, 1.0) / np.where(total > 0, total, float(classes))
-        return shares
-    pairs = np.array(pairs_of(params, np.arange(classes)))
-    if params.cv is not None:
-        return coupled(positive, pairs, classes)
-    sums = np.zeros((len(positive), classes))
-    for (first, second), share in zip(pairs, positive.T, strict=True):
-        sums[:, first] += 1 - share
-        sums[:, second] += share
-    return sums / len(pairs)
-
-
 def decision(params: SVM, state: State, x: Matrix) -> Matrix:
     return decisions(params, state.machine, x)
 
@@ -235,11 +203,7 @@ def terms(params: SVM, state: State) -> Matrix | None:
     None where no machine is linear.
     """
     weights, seen = state.machine.weights, np.flatnonzero(state.seen)
-    if len(weights) < 2:
-        return weights.T if len(weights) else None
-    pairs = np.array(pairs_of(params, seen))
-    towards = (pairs[:, 1] == seen[:, None]) * 1.0 - (pairs[:, 0] == seen[:, None])
-    return np.asarray(weights.T @ (towards / np.abs(towards).sum(axis=1, keepdims=True)).T)
+    return towards_classes(params.multiclass, weights, seen) if len(weights) else None
 
 
 def faults(params: SVM, inputs: Inputs) -> Iterator[Fault]:
@@ -264,7 +228,7 @@ def summary(params: SVM, state: State) -> JSON:
 
 
 def _machines(params: SVM, state: State) -> Iterator[JSON]:
-    pairs = pairs_of(params, np.flatnonzero(state.seen))
+    pairs = pairs_of(params.multiclass, np.flatnonzero(state.seen))
     counts = np.count_nonzero(state.machine.coef, axis=1)
     for place, (pair, margin) in enumerate(zip(pairs, state.margins.tolist(), strict=True)):
         dimension = _dimension(state, margin)

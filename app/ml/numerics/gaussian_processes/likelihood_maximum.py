@@ -116,7 +116,7 @@ def _steepness(point: Point, bounds: Matrix) -> float:
 def _newton(descent: Callable[[Vector], tuple[float, Vector]], start: Point, bounds: Matrix) -> Point:
     """After one step of Newton's method, whose curvatures are differences of slopes, if it makes the slope less.
 
-    Values near a minimum differ by rounding while the parameters are still some 1e-5 away: slopes tell more.
+    Values near a minimum differ by rounding while the parameters are still some 1e-5 away: slopes are nearer the truth.
     """
     moving = np.flatnonzero(_inside(start, bounds))
     curvature = np.empty((moving.size, moving.size))
