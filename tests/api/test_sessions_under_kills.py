@@ -1,4 +1,4 @@
-"""Sessions while the API and the database are killed: no round is lost, none is learned twice."""
+"""Sessions while the API, the worker and the database are killed: no round is lost, none is learned twice."""
 
 import http.client
 import json
@@ -92,7 +92,10 @@ def test_killed_at_any_moment_rounds_are_learned_once(module_stack_factory):
     with ports.listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     api = processes.api(stack.settings.model_copy(update={"port": port}), stack.folder, to_terminal=False)
+    worker = processes.worker(stack.settings, stack.folder)
+    victims = [api, stack.servers["postgres"], worker]
     api.start()
+    worker.start()
     try:
         writers = [Writer(port, number, keyed=number % 2 == 1) for number in range(SESSIONS)]
         for writer in writers:
@@ -101,7 +104,7 @@ def test_killed_at_any_moment_rounds_are_learned_once(module_stack_factory):
         for kill in range(KILLS):
             responses_arrive(writers, rng.randint(1, 30))
             time.sleep(rng.uniform(0, 0.02))
-            restarted(stack.servers["postgres"] if kill % 2 else api)
+            restarted(victims[kill % len(victims)])
         for writer in writers:
             writer.join()
         for writer in writers:
@@ -117,4 +120,5 @@ def test_killed_at_any_moment_rounds_are_learned_once(module_stack_factory):
             assert undisturbed["predictions"] == writer.predictions
             assert undisturbed["counts"] == found["counts"]
     finally:
+        worker.stop()
         api.stop()

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter
 from scipy import stats
@@ -34,6 +35,21 @@ def test_sample_size_in_print():
     finite = {"class_size": 1000, "delta": 0.05}
     assert values("pac", **finite, epsilon=0.1)["rows"] == 100
     assert values("pac", **finite, rows=100)["epsilon"] == pytest.approx(0.099035, abs=5e-7)
+
+
+def test_thresholds_are_learned_as_often_as_the_sample_size_states():
+    """P9: of 2,000 samples at most a share delta misleads a learner of no training errors by more than epsilon."""
+    rng, grid, epsilon, delta = np.random.default_rng(0), 100, 0.1, 0.05
+
+    def misled(rows):
+        count = 0
+        for true in rng.integers(grid + 1, size=2000):
+            x = rng.integers(grid, size=rows)
+            least, most = max(x[x < true], default=-1) + 1, min(x[x >= true], default=grid)  # without training errors
+            count += max(true - least, most - true) > epsilon * grid
+        return count / 2000
+
+    assert misled(int(values("pac", class_size=grid + 1, epsilon=epsilon, delta=delta)["rows"])) <= delta < misled(20)
 
 
 @pytest.mark.parametrize("setting", ["realisable", "agnostic"])
