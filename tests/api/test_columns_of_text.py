@@ -15,6 +15,7 @@ LINES = [
     for topic in WORDS
 ]
 TEXTS = ["The BALL, the goal!", "court and party", "zebra", "", None]
+HOURS = {"target": "hour", "task": "regression"}
 FLAGS = [("no_known_term", "note", [2, 3, 4])]
 
 
@@ -145,15 +146,24 @@ def test_counts_are_the_default_of_algorithms_of_counts(client, done, awaited, d
     assert [card["size"] for card in cards["clusters"]] == [60, 60]
 
 
-def test_numbers_are_predicted_from_texts_by_smooth_losses(client, done, dataset):
-    spec = {"name": "linear_sgd", "l2": 0.01}
-    learned = {"target": "hour", "task": "regression"}
-    done("train", body(dataset, "note-hours", spec) | learned)
-    report = client.get("/v1/models/note-hours/versions/1/report").json()
+@pytest.mark.parametrize("algorithm", ["linear_sgd", "ridge"])
+def test_numbers_are_predicted_from_texts(client, done, dataset, algorithm):
+    done("train", body(dataset, f"{algorithm}-hours", {"name": algorithm, "l2": 0.01}) | HOURS)
+    report = client.get(f"/v1/models/{algorithm}-hours/versions/1/report").json()
     assert [one.get("label") for one in report["terms"]] == [None]
     assert report["terms"][0]["largest"][0]["weight"] > 0
+
+
+def test_texts_need_smooth_losses_and_a_given_penalty(client, done, dataset):
+    done("train", body(dataset, "note-hours", {"name": "linear_sgd"}) | HOURS)
+    wrong = {"selection": "lowest_error", "penalise_intercept": True}
+    refused = client.post("/v1/jobs/train", json=body(dataset, "none", {"name": "ridge", **wrong}) | HOURS)
+    assert [one["pointer"] for one in refused.json()["errors"]] == [f"/algorithm/{name}" for name in wrong]
+    refused = client.post("/v1/jobs/train", json=body(dataset, "none", {"name": "ridge", "l2": 0}) | HOURS)
+    assert [one["pointer"] for one in refused.json()["errors"]] == ["/algorithm/l2"]
     for name, value in {"solver": "online", "loss": "absolute"}.items():
-        refused = client.post("/v1/jobs/train", json=body(dataset, "none", spec | {name: value}) | learned)
+        spec = {"name": "linear_sgd", name: value}
+        refused = client.post("/v1/jobs/train", json=body(dataset, "none", spec) | HOURS)
         assert [one["pointer"] for one in refused.json()["errors"]] == ["/algorithm/solver"]
     refused = client.post("/v1/jobs/update", json={"model": "note-hours", "dataset": dataset})
     assert "It learns from the text 'note'" in refused.json()["errors"][0]["detail"]

@@ -26,6 +26,8 @@ References: Hoerl & Kennard (1970), Technometrics 12:55; Björck (1996), Numeric
 Squares Problems; Golub, Heath & Wahba (1979), Technometrics 21:215; Battiti & Brunato, The LION Way, ch. 4.
 """
 
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -33,13 +35,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Affine,
     Algorithm,
     Context,
     Data,
     Fit,
+    Inputs,
     LeaveOneOut,
     LinearForm,
     Matrix,
@@ -49,11 +54,13 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.capacity import planes
+from app.ml.contract.sparse_rows import SparseRows, sparse
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row, weighted_ridge
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import as_json, form
 from app.ml.numerics.linear_models.leave_one_out import left_out
 from app.ml.numerics.linear_models.ridge_path import Spectrum, cross_validate
+from app.ml.numerics.linear_models.sparse_ridge import sparse_ridge
 from app.ml.numerics.linear_models.strength_choice import by_rule
 
 
@@ -99,11 +106,15 @@ class State(NamedTuple):
     intercept: NDArray[np.float64]
     """() or (k,)."""
     rank: int
+    """The most that it can be, where rows are texts."""
     condition: float
+    """NaN where rows are texts: it is not known."""
     path: Path = Path(*np.zeros((4, 0)))
 
 
 def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
+    if (texts := sparse(data.x)) is not None:
+        return _of_texts(params, texts, data)
     rows = _with_ones(data) if params.fit_intercept and params.penalise_intercept else data
     free = params.fit_intercept and not params.penalise_intercept
     path = _path(params, rows, context, free=free)
@@ -119,6 +130,26 @@ def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
         iterations=1,
         warnings=_warnings(penalty, path, solution, rows.directions(intercept=params.fit_intercept)),
     )
+
+
+def _of_texts(params: Ridge, rows: SparseRows, data: Data) -> Fit[State]:
+    found = sparse_ridge(rows, data.signs, data.weights, params.l2, intercept=params.fit_intercept)
+    coef, intercept = found.coef, found.intercept
+    if data.task is Task.REGRESSION:
+        coef, intercept = coef[:, 0], intercept[0]
+    state = State(coef, np.asarray(intercept), min(rows.shape), math.nan)
+    return Fit(state, found.converged, found.iterations)
+
+
+def faults(params: Ridge, inputs: Inputs) -> Iterator[Fault]:
+    if not inputs.texts:
+        return
+    if params.selection != "fixed":
+        yield Fault("/selection", "Texts are learned with a given penalty: set selection to fixed, and l2.")
+    elif params.l2 == 0:
+        yield Fault("/l2", "Texts have too many terms for least squares without a penalty: set l2 above 0.")
+    if params.penalise_intercept:
+        yield Fault("/penalise_intercept", "Texts are learned with a free intercept, or without one: set it to false.")
 
 
 def _with_ones(data: Data) -> Data:
@@ -206,7 +237,9 @@ def _warnings(penalty: float, path: Path, solution: Solution, directions: int) -
 
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
+    accepts={Accepts.SPARSE},
     params=Ridge,
+    faults=faults,
     state=State,
     degrees=lambda _: True,
     fit=fit,

@@ -12,7 +12,7 @@ from app.ml.models import state_format
 SETTINGS = {
     "generative_bayes": [{"density": "multinomial"}],
     "multinomial_mixture": [{"n_components": 3}],
-    "svm": [{"kernel": "linear", "tol": 1e-7}],
+    "svm": [{"kernel": "linear", "tol": 1e-7, "cv": None}],
 }
 """Those with which an algorithm takes texts, where not the defaults."""
 CASES = [
