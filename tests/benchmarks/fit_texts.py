@@ -24,12 +24,13 @@ import numpy as np
 import pyarrow as pa
 
 ROWS, TEST, TERMS, SECTIONS = 20_000, 5_000, 20_000, 12
-SIDES = ["logistic", "generative_bayes", "linear_sgd", "svm"]
+SIDES = ["logistic", "generative_bayes", "linear_sgd", "svm", "ridge"]
 PARAMS = {
     "logistic": {"l2": 1 / ROWS},
     "generative_bayes": {"density": "multinomial"},
     "linear_sgd": {"l2": 1 / ROWS, "tol": 1e-4},
     "svm": {"kernel": "linear", "multiclass": "one_vs_rest", "cv": None},
+    "ridge": {"l2": 1.0},
 }
 
 
@@ -73,13 +74,13 @@ def ours(name: str, train: Any, test: Any) -> list[str]:
 
 def theirs(name: str, train: Any, test: Any) -> list[str]:
     from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, RidgeClassifier
     from sklearn.naive_bayes import MultinomialNB
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
     terms = (CountVectorizer if name == "generative_bayes" else TfidfVectorizer)(max_features=TERMS)
-    peers = {"generative_bayes": MultinomialNB(), "svm": LinearSVC(loss="hinge")}
+    peers = {"generative_bayes": MultinomialNB(), "svm": LinearSVC(loss="hinge"), "ridge": RidgeClassifier()}
     last = peers.get(name, LogisticRegression(C=1.0, max_iter=1000))
     made = make_pipeline(terms, last).fit(train["text"].to_pylist(), train["label"].to_pylist())
     found: list[str] = made.predict(test["text"].to_pylist()).tolist()
