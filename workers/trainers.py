@@ -17,8 +17,10 @@ from workers.template_protocol import ALIVE, END, KILL, REQUEST, RESPONSE, RUNNI
 
 log = structlog.get_logger(__name__)
 
+_PROCESSOR = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME")
+"""The processor that libraries compute for: sums of a fit round as where its model is served."""
 _INHERITED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "NUMBA_CACHE_DIR", "PATH", "PYTHONPATH", "TMPDIR", "TZ")
-"""All a trainer gets of our environment: no address, no password."""
+"""All else that a trainer gets of our environment: no address, no password."""
 _OWN = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"),
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve more than they use, and the limit counts it
@@ -43,7 +45,7 @@ class Template:
             self._process = subprocess.Popen(  # noqa: S603 - a command of our own making
                 [sys.executable, "-P", "-m", "workers.template", str(os.getpid()), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _INHERITED if name in os.environ} | _OWN,
+                env={name: os.environ[name] for name in _INHERITED + _PROCESSOR if name in os.environ} | _OWN,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C in a terminal is for the worker, which stops its trainers in order
             )

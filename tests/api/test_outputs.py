@@ -105,8 +105,8 @@ def test_a_downloaded_table_of_predictions_has_them_as_columns(client, done):
     rows = list(csv.DictReader(text.splitlines()))
     expected = client.post(DENSITY, params={"include": "anomaly,distance"}, json=body()).json()
     assert [row["anomaly"] == "true" for row in rows] == expected["outputs"]["anomaly"]
-    assert [float(row["distance"]) for row in rows] == expected["outputs"]["distance"]
-    assert [float(row["prediction"]) for row in rows] == expected["predictions"]
+    assert [float(row["distance"]) for row in rows] == pytest.approx(expected["outputs"]["distance"], rel=1e-12)
+    assert [float(row["prediction"]) for row in rows] == pytest.approx(expected["predictions"], rel=1e-12)
 
 
 def test_bad_rows_are_null_in_every_output(client):

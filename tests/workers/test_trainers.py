@@ -20,11 +20,12 @@ from workers.trainers import Trainers
 
 @pytest.fixture(scope="module")
 def trainers():
-    os.environ["VALIANT_DATABASE_URL"] = "postgresql://user:password@host/db"  # as in a worker
-    made = Trainers(check_seconds=0.05)
-    yield made
-    made.close()
-    del os.environ["VALIANT_DATABASE_URL"]
+    with pytest.MonkeyPatch.context() as environ:
+        environ.setenv("VALIANT_DATABASE_URL", "postgresql://user:password@host/db")  # as in a worker
+        environ.setenv("NUMBA_CPU_NAME", "host")
+        made = Trainers(check_seconds=0.05)
+        yield made
+        made.close()
 
 
 @pytest.fixture
@@ -93,6 +94,10 @@ def test_it_knows_no_addresses_and_no_passwords(trainer):
 
 def test_it_uses_one_thread_for_linear_algebra(trainer):
     assert {"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1"} <= set(environment(trainer))
+
+
+def test_it_computes_for_the_processor_that_is_named(trainer):
+    assert "NUMBA_CPU_NAME=host" in environment(trainer)
 
 
 def template_of(trainer):

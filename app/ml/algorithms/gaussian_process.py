@@ -180,13 +180,8 @@ def fit(params: GaussianProcess, data: Data, context: Context) -> Fit[State]:
     logarithms, noise = found.maximum.logarithms[:-1], float(np.exp(found.maximum.logarithms[-1]))
     form = centre, scale, float(targets.mean[0]), unit, freedom, len(rows)
     state = State(found.posterior, logarithms, noise, *form, found.log_likelihood, found.scores)
-    return Fit(
-        state,
-        found.maximum.converged,
-        found.maximum.iterations,
-        curves={"negative_log_likelihood": found.maximum.curve},
-        warnings=_warnings(params, found),
-    )
+    curves, warnings = {"negative_log_likelihood": found.maximum.curve}, _warnings(params, found)
+    return Fit(state, found.maximum.converged, found.maximum.iterations, curves, warnings)
 
 
 def predict(params: GaussianProcess, state: State, x: Matrix) -> Vector:
@@ -290,8 +285,8 @@ def _warnings(params: GaussianProcess, found: LearnedProcess) -> list[str]:
 
 def seconds(params: GaussianProcess, size: Size) -> float:
     searched = min(size.rows, MOST_EXACT if params.n_inducing is None else LEARNED)
-    points = params.n_inducing or INDUCING
-    return 25 * searched**2 * (6e-11 * searched + 4e-9 * size.columns) + 2e-10 * size.rows * points**2
+    sparse = 2e-10 * size.rows * (params.n_inducing or INDUCING) ** 2
+    return 25 * searched**2 * (6e-11 * searched + 4e-9 * size.columns) + sparse
 
 
 def memory(params: GaussianProcess, size: Size) -> float:
@@ -300,6 +295,11 @@ def memory(params: GaussianProcess, size: Size) -> float:
     return 48.0 * rows**2
 
 
+VARIANCE = Output(
+    "Variance of the function, without noise, in squared units of the target.",
+    variance,
+    size=lambda params, state: function(params, state).prior_variance,
+)
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION},
     params=GaussianProcess,
@@ -312,7 +312,7 @@ ALGORITHM = Algorithm(
     interval=interval,
     interval_of_mean=lambda params: params.interval_of == "mean",
     random_function=function,
-    outputs={"variance": Output("Variance of the function, without noise, in squared units of the target.", variance)},
+    outputs={"variance": VARIANCE},
     summary=summary,
     breaks={
         Symmetry.WEIGHTS: "a row given twice is two observations, whose difference shows the noise",

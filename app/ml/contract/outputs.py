@@ -21,6 +21,9 @@ class Output:
     width: Callable[[Any, Any], int] | None = None
     """Maps (params, state) to k, the number of values of each row, at least 1. None: each row has one value, not a
     list."""
+    size: Callable[[Any, Any], float] | None = None
+    """Maps (params, state) to the size of the numbers of which each value is a difference: it is exact to their
+    rounding. None: to its own."""
 
     @property
     def shape(self) -> str:

@@ -29,6 +29,11 @@ class MeasuredFunction(NamedTuple):
         width = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
         return self.centre + self.posterior.points * width
 
+    @property
+    def prior_variance(self) -> float:
+        """The largest at a row of the posterior, before any value is known."""
+        return self.unit**2 * float(self.kernel.diagonal(self.posterior.points).max())
+
     def mean(self, x: Matrix) -> Vector:
         return self.middle + self.unit * self.posterior.mean(self.kernel, self._standard(x))
 
