@@ -80,7 +80,9 @@ def parsed(model: Any, described: Described) -> ParsedModel:
     outcome = treelite.gtil.predict(model, np.ascontiguousarray(seen), nthread=1)
     probes = Probes(rows, _flat(sums, k), _flat(outcome, k))
     named = tuple(_with_codes(column, int(flat.levels[j])) for j, column in enumerate(columns))
-    return ParsedModel(params, state, task, named, probes, f"treelite {treelite.__version__}", described.warnings)
+    return ParsedModel(
+        "imported_trees", params, state, task, named, probes, f"treelite {treelite.__version__}", described.warnings
+    )
 
 
 def _outputs(head: Any, bases: int) -> int:

@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import ensemble, linear_model, tree
+from sklearn import ensemble, linear_model, neighbors, tree
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from app.cli import main
@@ -15,7 +15,9 @@ from app.ingest import sklearn_file
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported, table_of
 from valiant.failures import JobFailed
-from valiant.fitted_trees import READERS, NotImportable, fitted_trees
+from valiant.fitted_estimator import fitted
+from valiant.fitted_parts import NotImportable
+from valiant.fitted_trees import READERS
 
 DATA = {"wine": load_wine, "breast_cancer": load_breast_cancer, "diabetes": load_diabetes}
 SMALL = {"n_estimators": 7, "random_state": 0}
@@ -58,7 +60,7 @@ def test_an_estimator_predicts_as_where_it_was_fitted(name, tmp_path):
     gaps = np.random.default_rng(0).random(x.shape) < (0.05 if "histogram" in name or "forest" in name else 0)
     x = np.where(gaps, np.nan, x)
     estimator = make().fit(x, y)
-    made = fitted_trees(estimator)
+    made = fitted(estimator)
     model = imported_from(made.content, made.request.get("classes"), tmp_path)
     rng = np.random.default_rng(1)
     rows = np.concatenate([x, x[rng.integers(len(x), size=500)] * rng.normal(1, 0.3, (500, x.shape[1]))])
@@ -81,7 +83,7 @@ def test_generated_estimators_predict_alike(seed, tmp_path):
     made = getattr(ensemble, name, None) or getattr(tree, name)
     y = rng.integers(k, size=n) if name.endswith("Classifier") else x.sum(axis=1) + rng.normal(size=n)
     estimator = made(random_state=seed, **options).fit(x, y)
-    found = fitted_trees(estimator)
+    found = fitted(estimator)
     model = imported_from(found.content, found.request.get("classes"), tmp_path)
     thresholds = [each for one in json.loads(found.content)["trees"] for each in one["threshold"]]
     rows = np.where(rng.random((10_000, p)) < 0.5, rng.choice(thresholds, (10_000, p)), rng.normal(size=(10_000, p)))
@@ -112,10 +114,10 @@ def test_the_terminal_opens_a_file_of_joblib_here(service, address, tmp_path, mo
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("estimator", [linear_model.LogisticRegression(), ensemble.AdaBoostClassifier(**SMALL)])
+@pytest.mark.parametrize("estimator", [neighbors.KNeighborsClassifier(), ensemble.AdaBoostClassifier(**SMALL)])
 def test_others_are_refused_by_name(estimator):
     with pytest.raises(NotImportable, match="RandomForestClassifier"):
-        fitted_trees(estimator.fit(*load_wine(return_X_y=True)))
+        fitted(estimator.fit(*load_wine(return_X_y=True)))
 
 
 def test_what_would_differ_is_refused_by_name():
@@ -123,17 +125,17 @@ def test_what_would_differ_is_refused_by_name():
     estimator = ensemble.HistGradientBoostingClassifier(max_iter=2, categorical_features=[0, 6])
     estimator.fit((x > x.mean(axis=0)).astype(float), y)
     with pytest.raises(NotImportable, match="categorical"):
-        fitted_trees(estimator)
+        fitted(estimator)
     with pytest.raises(NotImportable, match="several targets"):
-        fitted_trees(tree.DecisionTreeRegressor().fit(x, np.stack([y, y], axis=1)))
+        fitted(tree.DecisionTreeRegressor().fit(x, np.stack([y, y], axis=1)))
     with pytest.raises(NotImportable, match="init"):
-        fitted_trees(ensemble.GradientBoostingRegressor(init=linear_model.LinearRegression(), **SMALL).fit(x, y))
+        fitted(ensemble.GradientBoostingRegressor(init=linear_model.LinearRegression(), **SMALL).fit(x, y))
 
 
 @pytest.fixture(scope="module")
 def written():
     x, y = load_wine(return_X_y=True)
-    return json.loads(fitted_trees(ensemble.ExtraTreesClassifier(**SMALL).fit(x, y)).content)
+    return json.loads(fitted(ensemble.ExtraTreesClassifier(**SMALL).fit(x, y)).content)
 
 
 HOSTILE = {

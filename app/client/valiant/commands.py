@@ -17,7 +17,7 @@ from . import connect
 from .configuration import store
 from .dataset import BY_SUFFIX, Dataset
 from .failures import JobFailed, Problem, ServiceFault, Unavailable, ValiantError
-from .fitted_trees import load
+from .fitted_estimator import load
 from .key_commands import add_key_commands, list_keys
 from .record import Record
 from .service import ALGORITHM, Client

@@ -4,29 +4,15 @@ Beside the trees go probe rows at and beside the thresholds, with the prediction
 service compares with its own.
 """
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from .failures import ValiantError
+from .fitted_parts import Fitted, NotImportable, classes_of, columns_of, described, named, written
 
 LEAST_ROWS, MOST_ROWS = 1000, 5000
 LARGEST = sys.float_info.max
 """In place of an infinite threshold, which all but missing values are below."""
-
-
-class NotImportable(ValiantError):
-    """An estimator that the service could not predict with exactly as scikit-learn does."""
-
-
-class FittedTrees(NamedTuple):
-    """The file that is uploaded, and fields of the job that imports it."""
-
-    content: bytes
-    request: dict[str, Any]
 
 
 class _Sum(NamedTuple):
@@ -40,63 +26,30 @@ class _Sum(NamedTuple):
     sigmoid: float = 1.0
 
 
-def load(path: Path) -> Any:
-    """The estimator in a file of joblib or pickle: it runs the code in it, so open files of your own alone."""
-    try:
-        import joblib  # noqa: PLC0415  scikit-learn brings it
-    except ImportError as error:
-        raise NotImportable("Reading this file needs scikit-learn: install the version that fitted it.") from error
-    return joblib.load(path)
-
-
-def fitted_trees(estimator: Any) -> FittedTrees:
+def fitted_trees(estimator: Any) -> Fitted:
     """The trees of an estimator, its classes and its own predictions of probe rows. Raises NotImportable."""
     import numpy as np  # noqa: PLC0415  scikit-learn has it; the client itself does not need it
-    import sklearn  # noqa: PLC0415
 
-    kind = type(estimator).__name__
-    read = READERS.get(kind)
-    if read is None:
-        raise NotImportable(f"{kind} cannot be imported. These can: {', '.join(sorted(READERS))}.")
-    if getattr(estimator, "n_outputs_", 1) > 1:
-        raise NotImportable(f"{kind} predicts several targets at once: fit one for each.")
-    found = read(estimator)
-    classes = [value.item() if hasattr(value, "item") else value for value in getattr(estimator, "classes_", ())]
-    names = getattr(estimator, "feature_names_in_", None)
-    columns = [f"f{j}" for j in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+    found = READERS[type(estimator).__name__](estimator)
+    classes = classes_of(estimator)
     rows = _probe_rows(estimator, found)
-    predicted = estimator.predict_proba(_named(rows, names)) if classes else estimator.predict(_named(rows, names))
+    own = named(rows, estimator)
+    predicted = estimator.predict_proba(own) if classes else estimator.predict(own)
     predicted = np.asarray(predicted, np.float64).reshape(len(rows), -1)
     if len(found.base) == 1 and classes:
         predicted = predicted[:, 1:]
-    document = {
+    document = described(estimator, columns_of(estimator), rows) | {
         "format_name": "valiant-trees",
-        "format_version": 1,
-        "library": f"scikit-learn {sklearn.__version__}",
-        "estimator": kind,
-        "classifies": bool(classes),
         "transform": found.transform,
         "sigmoid": found.sigmoid,
         "single": found.single,
         "average": found.average,
-        "columns": columns,
         "base": found.base,
         "trees": found.trees,
-        "rows": [[None if math.isnan(cell) else cell for cell in row] for row in rows.tolist()],
-        "sums": _sums(estimator, found, _named(rows, names), predicted).tolist(),
+        "sums": _sums(estimator, found, own, predicted).tolist(),
         "predictions": predicted.tolist(),
     }
-    fields = {"file_format": "scikit-learn", **({"classes": classes} if classes else {})}
-    return FittedTrees(json.dumps(document, allow_nan=False).encode(), fields)
-
-
-def _named(rows: Any, names: Any) -> Any:
-    """Rows with the names with which the estimator was fitted, so that it does not warn."""
-    if names is None:
-        return rows
-    import pandas as pd  # noqa: PLC0415  the names come from a table of it
-
-    return pd.DataFrame(rows, columns=names)
+    return written(document, classes)
 
 
 def _sums(estimator: Any, found: _Sum, rows: Any, predicted: Any) -> Any:
@@ -131,7 +84,7 @@ def _probe_rows(estimator: Any, found: _Sum) -> Any:
     rows = np.stack([rng.permutation(np.resize(rng.permutation(values), n)) for values in tried], axis=1)
     missing = np.where(rng.random(rows.shape) < 0.05, np.nan, rows)
     try:
-        estimator.predict(_named(missing[:50], getattr(estimator, "feature_names_in_", None)))
+        estimator.predict(named(missing[:50], estimator))
     except ValueError:
         return rows
     return missing

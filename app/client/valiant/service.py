@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from . import frames
 from .api_key import AccessControl
 from .dataset import Dataset
-from .fitted_trees import fitted_trees
+from .fitted_estimator import fitted
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
@@ -120,12 +120,12 @@ class Service(AccessControl[M]):
     def import_estimator(
         self, /, estimator: Any, model: str, *, wait: bool = True, timeout: float | None = None, **fields: Any
     ) -> Steps[Any]:
-        """Import a fitted tree, forest or boosting of scikit-learn; it stays here, and its trees are sent.
+        """Import a fitted tree, forest, boosting or linear model of scikit-learn; it stays here, its numbers are sent.
 
         fields: those of the request, such as `target`. Raises NotImportable; JobFailed where the service would not
         predict as scikit-learn does.
         """
-        found = fitted_trees(estimator)
+        found = fitted(estimator)
         headers = {"Content-Type": "application/octet-stream"}
         kept = yield from self._json("POST", "files", content=found.content, headers=headers)
         body = {"model": model, "file": kept["id"], **found.request, **fields}

@@ -2,15 +2,10 @@ r"""Imported trees: a sum of trees that XGBoost, LightGBM or scikit-learn has gr
 
 A job of the kind `import` makes such a model; no training does. The trees are those of the file: each test sends every
 number to the side that the library sends it to, and leaves are added in the library's order and precision. The sum
-starts at a constant, and a function makes the prediction of it, as the objective in the file demands:
-
-- `identity`: the sum itself; so too where the objective is not known;
-- `sigmoid`: 1/(1 + exp(-sigmoid · sum)), the probability of the second of two classes;
-- `softmax`: probabilities of more classes, from one sum each;
-- `one_against_rest`: the `sigmoid` of one sum for each class, which do not add up to 1, as in LightGBM;
-- `step`: 1 where the sum is above 0, else 0;
-- `exponential`: exp(sum), of counts and times; `log_exponential`: log(1 + exp(sum));
-- `signed_square`: the square of the sum, with its sign.
+starts at a constant, and a function (`transform`) makes the prediction of it, as the objective in the file demands: the
+sum itself, the logistic function of it (`sigmoid`, or `one_against_rest` for one class each, which do not add up to 1,
+as in LightGBM), `softmax`, 1 where the sum is above 0 (`step`), exp(sum), log(1 + exp(sum)), or the square of the sum
+with its sign.
 
 A missing value goes to the side that the file states for the split. A category that the file does not name goes where
 the library sends an unknown one, and is flagged.
@@ -32,8 +27,7 @@ References: Chen & Guestrin (2016), KDD (XGBoost); Ke et al. (2017), NeurIPS (Li
 (treelite).
 """
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,38 +43,19 @@ from app.ml.contract.algorithm import (
     Fit,
     Labels,
     Matrix,
-    Params,
     Task,
     Vector,
 )
-from app.ml.numerics.boosting.losses import log_total
+from app.ml.numerics.class_probabilities.link_functions import LinkedSums, predicted
 from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.trees.forest import Trees, each, total
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 
-class ImportedTrees(Params):
+class ImportedTrees(LinkedSums):
     """Trees that another library has grown."""
 
-    library: Literal["lightgbm", "xgboost", "scikit-learn"] = Field(
-        "lightgbm", description="Library that wrote the file."
-    )
-    objective: str = Field("", max_length=200, description="Objective of the training, as the file names it.")
-    transform: Literal[
-        "identity",
-        "sigmoid",
-        "softmax",
-        "one_against_rest",
-        "step",
-        "exponential",
-        "log_exponential",
-        "signed_square",
-    ] = Field("identity", description="Function that makes the prediction of the sum of the trees.")
-    arithmetic: Literal["float32", "float64"] = Field(
-        "float64", description="Precision in which inputs are compared and the values of leaves are added."
-    )
     average: bool = Field(False, description="True where the trees are averaged, as in a forest, and not added.")
-    sigmoid: float = Field(1.0, gt=0, le=1e100, description="Factor of the sum in the logistic function.")
 
 
 class State(NamedTuple):
@@ -99,12 +74,7 @@ def fit(params: ImportedTrees, data: Data, context: Context) -> Fit[State]:
 
 
 def predict(params: ImportedTrees, state: State, x: Matrix) -> NDArray[np.float64]:
-    with np.errstate(over="ignore"):  # exp of a large sum is infinite in the library too
-        values = transformed(params, sums(params, state, x))
-    if not state.classes:
-        numbers: Vector = values[:, 0].copy()
-        return numbers
-    return np.column_stack([1 - values[:, 0], values[:, 0]]) if values.shape[1] == 1 else values
+    return predicted(params, sums(params, state, x), classifies=state.classes > 0)
 
 
 def sums(params: ImportedTrees, state: State, x: Matrix) -> Matrix:
@@ -125,21 +95,10 @@ def sums(params: ImportedTrees, state: State, x: Matrix) -> Matrix:
     return out / counts + state.base if params.average else out
 
 
-def transformed(params: ImportedTrees, raw: Matrix) -> Matrix:
-    """(n, k) numbers or probabilities of sums (n, k); of two classes that of the second."""
-    if params.transform in {"sigmoid", "one_against_rest"}:
-        return 1 / (1 + np.exp(-params.sigmoid * raw))
-    return _FUNCTIONS[params.transform](raw)
-
-
-_FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
-    "identity": lambda raw: raw,
-    "softmax": lambda raw: np.exp(raw.T - log_total(raw.T)).T.copy(),
-    "step": lambda raw: (raw > 0).astype(np.float64),
-    "exponential": np.exp,
-    "log_exponential": lambda raw: np.logaddexp(0, raw),
-    "signed_square": lambda raw: np.sign(raw) * raw**2,
-}
+def magnitudes(state: State, x: Matrix) -> Matrix:
+    """(n, 1) at least the absolute values of the terms of each sum, added."""
+    trees = state.trees._replace(values=np.abs(state.trees.values), left=state.trees.left.copy())
+    return np.asarray(total(trees, x) + np.abs(state.base).max())
 
 
 def summary(params: ImportedTrees, state: State) -> JSON:

@@ -1,9 +1,9 @@
 """Import a model of XGBoost, LightGBM or scikit-learn: a new version that predicts as that library does.
 
-The file is parsed in a process of its own, under limits, and stored as this service's own trees. On rows at and beside
-every threshold its sums must be those of treelite's reference, or of scikit-learn itself; with `check`, its predictions
-must also be the user's. Else no version is made. What would be predicted otherwise without a word is refused by name,
-such as `zero_as_missing` and linear leaves of LightGBM.
+The file is parsed in a process of its own, under limits, and stored as this service's own trees or weights. On rows at
+and beside every threshold, or in all directions of a linear model, its sums must be those of treelite's reference, or
+of scikit-learn itself; with `check`, its predictions must also be the user's. Else no version is made. What would be
+predicted otherwise without a word is refused by name, such as `zero_as_missing` and linear leaves of LightGBM.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ from app.ml.contract.task import Task
 from app.ml.evaluation.report import Report
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Source, Trained
 from app.ml.models.golden import ROWS, record_golden, spaced
-from app.ml.models.import_check import Comparison, check_probes
-from app.ml.models.imported_model import NAME, ImportedInput, Naming, imported, table_of
+from app.ml.models.import_check import MODULES, Comparison, check_probes
+from app.ml.models.imported_model import ImportedInput, Naming, imported, table_of
 from app.ml.models.model import Model, encode
 from app.ml.models.parsed_model import ParsedModel
 from app.ml.tables.casting import kinds_used
@@ -56,7 +56,7 @@ class ImportRequest(Request):
     file: UUID = Field(description="Id of the uploaded file, from `POST /v1/files`.")
     file_format: Literal["lightgbm", "scikit-learn", "xgboost"] = Field(
         description="Format of the file: the text of a LightGBM model, the JSON or UBJSON of an XGBoost model, or the "
-        "trees of scikit-learn as `valiant import` writes them."
+        "trees or weights of scikit-learn as `valiant import` writes them."
     )
     task: Literal["classification", "regression"] | None = Field(
         None, description="Task of the model; null: by the objective in the file."
@@ -84,7 +84,7 @@ def needs(request: ImportRequest) -> Needs:
 def check(request: ImportRequest, known: JobContext) -> Checked:
     if faults := [*_faults(request), *(_check_faults(request.check, known) if request.check else ())]:
         raise InvalidRequest(faults=faults)
-    return Checked(request.model, algorithms=(NAME,))
+    return Checked(request.model, algorithms=tuple(MODULES))
 
 
 def run(request: ImportRequest, inputs: Inputs, progress: Reporter) -> Outcome:
@@ -166,7 +166,7 @@ def _probes(model: Model, parsed: ParsedModel) -> pa.Table:
 
 
 def _report(model: Model, parsed: ParsedModel, rows: int) -> Report:
-    probes = f"On {len(parsed.probes.x)} probe rows the sums of the trees are those of {parsed.parser}"
+    probes = f"On {len(parsed.probes.x)} probe rows the sums are those of {parsed.parser}"
     checked = f", and on {rows} rows the predictions are those given for the check" if rows else ""
     return Report(
         task=model.task,
@@ -177,7 +177,7 @@ def _report(model: Model, parsed: ParsedModel, rows: int) -> Report:
         test=[],
         train=[],
         converged=True,
-        iterations=parsed.state.output.size,
+        iterations=parsed.terms if parsed.trees else 1,
         columns=[column.name for column in model.inputs],
         summary=model.algorithm.summary(model.params, model.state) if model.algorithm.summary else None,
         warnings=list(parsed.warnings),

@@ -1,25 +1,27 @@
 """An imported model beside its library: the same sums on probe rows, the same predictions on the user's rows."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from app.errors import ImportMismatch, InvalidData
 from app.faults import Fault
-from app.ml.algorithms.imported_trees import sums, transformed
+from app.ml.algorithms import imported_linear, imported_trees
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.labels import codes_of
 from app.ml.models.model import Model, Predicted
 from app.ml.models.parsed_model import ParsedModel
-from app.ml.numerics.trees.forest import total
+from app.ml.numerics.class_probabilities.link_functions import linked
 
 TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
 """Tolerance of predictions, relative to the largest number beside."""
 EPSILON = {"float32": 2.0**-24, "float64": 2.0**-53}
 TRANSFORM = 1e-6
 """Tolerance of the transform alone: the reference computes it with 32 bits."""
+MODULES: dict[str, Any] = {"imported_trees": imported_trees, "imported_linear": imported_linear}
+"""Algorithms of imported models, by name."""
 AT = "/check/prediction_columns"
 
 
@@ -28,13 +30,12 @@ def check_probes(parsed: ParsedModel) -> None:
 
     Sums of T numbers in another order differ by T roundings of the sum of their absolute values at most.
     """
-    x, params, state = parsed.probes.x, parsed.params, parsed.state
-    scale = total(state.trees._replace(values=np.abs(state.trees.values), left=state.trees.left.copy()), x)
-    scale = scale + np.abs(state.base).max()
-    bound = 4 * (1 + state.output.size) * EPSILON[params.arithmetic] * scale
-    apart = np.abs(sums(params, state, x) - parsed.probes.sums)
+    x, params, state, module = parsed.probes.x, parsed.params, parsed.state, MODULES[parsed.algorithm]
+    x = np.where(np.isnan(x), [np.nan if column.fill is None else column.fill for column in parsed.columns], x)
+    bound = 4 * (1 + parsed.terms) * EPSILON[params.arithmetic] * module.magnitudes(state, x)
+    apart = np.abs(module.sums(params, state, x) - parsed.probes.sums)
     with np.errstate(over="ignore"):
-        ours = transformed(params, parsed.probes.sums)
+        ours = linked(params, parsed.probes.sums)
     other = ~np.isclose(ours, parsed.probes.predictions, rtol=TRANSFORM, atol=TRANSFORM, equal_nan=True)
     if (rows := np.flatnonzero(~(apart <= bound).all(axis=1) | other.any(axis=1))).size:
         detail = f"{rows.size} of {len(x)} probe rows are predicted otherwise than by {parsed.parser}."

@@ -1,4 +1,4 @@
-"""A model of another library as a model of this service: names of its inputs and classes around its trees."""
+"""A model of another library as a model of this service: names of its inputs and classes around it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -19,7 +19,6 @@ from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.state import PreparationState
 from app.wire import Body
 
-NAME = "imported_trees"
 ARROW = {ColumnKind.NUMERIC: pa.float64(), ColumnKind.BOOLEAN: pa.bool_(), ColumnKind.CATEGORICAL: pa.string()}
 MOST_LEVELS = 100_000
 
@@ -57,20 +56,21 @@ def imported(parsed: ParsedModel, naming: Naming, receipt: Mapping[str, JSON]) -
         raise InvalidRequest("The request does not fit the file.", faults=faults)
     columns = [_named(column, place, naming.inputs) for place, column in enumerate(parsed.columns)]
     counts = np.array([0 if column.levels is None else len(column.levels) + 1 for column in columns], np.int64)
-    state = parsed.state._replace(
-        trees=resized(parsed.state.trees, counts),
-        classes=max(2, parsed.state.base.size) if task.of_classes else 0,
-    )
+    state = parsed.state._replace(classes=max(2, parsed.state.base.size) if task.of_classes else 0)
+    if trees := parsed.trees:
+        state = state._replace(trees=resized(trees.trees, counts))
     p = counts.size
-    learned = PreparationState(np.zeros(p), np.zeros(p), np.ones(p), counts > 0, np.zeros(p, np.bool_))
+    fills = np.array([column.fill or 0.0 for column in parsed.columns])
+    learned = PreparationState(fills, np.zeros(p), np.ones(p), counts > 0, np.zeros(p, np.bool_))
+    takes = bool(trees)
     classes: tuple[Class, ...] = tuple(naming.classes or range(state.classes))
     kinds = {column.name: column.kind for column in columns if column.source_kind}
     return Model(
-        name=NAME,
+        name=parsed.algorithm,
         task=task,
         params=parsed.params,
         state=state,
-        preparation=Preparation(tuple(columns), learned, keeps_missing=True, keeps_categories=True),
+        preparation=Preparation(tuple(columns), learned, keeps_missing=takes, keeps_categories=takes),
         target=naming.target,
         classes=classes if task.of_classes else None,
         receipt={**receipt, "spec": {"kinds": kinds}},
@@ -95,10 +95,11 @@ def _named(column: ParsedColumn, place: int, inputs: Sequence[ImportedInput] | N
     if inputs is None:
         kind = ColumnKind.NUMERIC if column.levels is None else ColumnKind.CATEGORICAL
         levels = None if column.levels is None else list(column.levels)
-        return InputColumn(name=column.name, kind=kind, levels=levels, source_kind=column.source_kind)
+        null = column.nullable
+        return InputColumn(name=column.name, kind=kind, levels=levels, source_kind=column.source_kind, nullable=null)
     given = inputs[place]
     if given.kind != "categorical":
-        return InputColumn(name=given.name, kind=given.kind)
+        return InputColumn(name=given.name, kind=given.kind, nullable=column.nullable)
     own = given.levels is None
     levels = given.levels if given.levels is not None else list(column.levels or ())
     return InputColumn(name=given.name, kind=given.kind, levels=levels, source_kind=column.source_kind if own else None)
@@ -112,11 +113,11 @@ def _input_faults(parsed: ParsedModel, inputs: Sequence[ImportedInput] | None) -
             "/inputs", f"The file has {len(parsed.columns)} columns, and here are {len(inputs)}.", "wrong_count"
         )
         return
-    compared = set(parsed.state.trees.column.tolist())
+    compared = set(parsed.trees.trees.column.tolist() if parsed.trees else range(len(inputs)))
     for place, (given, column) in enumerate(zip(inputs, parsed.columns, strict=True)):
         at, categorical = f"/inputs/{place}", given.kind == "categorical"
         if categorical and column.levels is None and (place in compared or given.levels is None):
-            yield Fault(f"{at}/kind", "The trees compare this column as a number.", "wrong_kind")
+            yield Fault(f"{at}/kind", "The model reads this column as a number.", "wrong_kind")
         elif not categorical and column.levels is not None:
             yield Fault(f"{at}/kind", "The trees test the categories of this column.", "wrong_kind")
         elif given.levels is not None and column.levels is not None:

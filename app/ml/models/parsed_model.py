@@ -4,15 +4,16 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from app.ml.algorithms.imported_trees import ImportedTrees, State
+from app.ml.catalogue import find
 from app.ml.contract.algorithm import Matrix, Task
 from app.ml.models import safetensors_format, state_format
+from app.ml.numerics.class_probabilities.link_functions import LinkedSums
 
 Arrays = dict[str, NDArray[Any]]
 
 
 class ParsedColumn(NamedTuple):
-    """A column that the trees compare."""
+    """A column that the model reads."""
 
     name: str
     levels: tuple[str, ...] | None = None
@@ -21,10 +22,14 @@ class ParsedColumn(NamedTuple):
     """numeric or boolean, where the levels are texts of such values."""
     codes_only: bool = False
     """The file has codes, and no names, of the levels."""
+    nullable: bool = True
+    """False: a row may not leave it null."""
+    fill: float | None = None
+    """Stands for a missing number; None: the algorithm takes those, or there are none."""
 
 
 class Probes(NamedTuple):
-    """Rows near the thresholds, and the predictions of the reference: treelite's general inference (GTIL)."""
+    """Rows, and the predictions of a reference: treelite's general inference (GTIL), or the library itself."""
 
     x: Matrix
     """(n, d) the matrix of the algorithm; of a category the code, and the last code for all others."""
@@ -35,8 +40,10 @@ class Probes(NamedTuple):
 
 
 class ParsedModel(NamedTuple):
-    params: ImportedTrees
-    state: State
+    algorithm: str
+    """Its name in the catalogue."""
+    params: LinkedSums
+    state: Any
     task: Task
     columns: tuple[ParsedColumn, ...]
     probes: Probes
@@ -44,10 +51,21 @@ class ParsedModel(NamedTuple):
     """Name and version of the library that parsed it."""
     warnings: tuple[str, ...] = ()
 
+    @property
+    def trees(self) -> Any:
+        """The state of trees; None: it is a linear model."""
+        return self.state if self.algorithm == "imported_trees" else None
+
+    @property
+    def terms(self) -> int:
+        """Terms of a sum at most, beside its constant."""
+        return int(self.state.output.size if self.trees else self.state.coef.shape[0])
+
 
 def write(parsed: ParsedModel) -> bytes:
     arrays: Arrays = {}
     document = {
+        "algorithm": parsed.algorithm,
         "params": parsed.params.model_dump(mode="json"),
         "state": state_format.pack(parsed.state, "state", arrays),
         "task": str(parsed.task),
@@ -62,10 +80,12 @@ def write(parsed: ParsedModel) -> bytes:
 def read(blob: bytes) -> ParsedModel:
     """Raises CorruptModel for what `write` did not write, and ValueError."""
     document, arrays = safetensors_format.read(blob)
+    algorithm = find(document["algorithm"]).algorithm
     columns = [(name, levels and tuple(levels), *rest) for name, levels, *rest in document["columns"]]
     return ParsedModel(
-        ImportedTrees.model_validate(document["params"]),
-        state_format.unpack(State, document["state"], arrays),
+        document["algorithm"],
+        algorithm.params.model_validate(document["params"]),
+        state_format.unpack(algorithm.state, document["state"], arrays),
         Task(document["task"]),
         tuple(ParsedColumn(*column) for column in columns),
         state_format.unpack(Probes, document["probes"], arrays),
