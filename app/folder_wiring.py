@@ -10,8 +10,8 @@ from app.schemas.health import Check
 from app.services.folder_models import FolderModels
 from app.services.prediction_admission import Admission
 from app.services.prediction_counts import Tally
+from app.services.prediction_metrics import Served
 from app.services.predictions import Predictions
-from app.services.prometheus_metrics import Served
 from app.settings import Settings
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi.routing import iter_route_contexts
@@ -22,14 +23,16 @@ from app.api.edge.problems import with_head
 from app.api.edge.request_metrics import Metrics
 from app.api.edge.router import Router
 from app.api.fast.route import Application, DirectRoute
-from app.folder_wiring import FolderServices
 from app.settings import Settings
-from app.wiring import Services, build
+
+if TYPE_CHECKING:
+    from app.folder_wiring import FolderServices
+    from app.wiring import Services
 
 
 def create_app(
     settings: Settings | None = None,
-    services: Services | FolderServices | None = None,
+    services: "Services | FolderServices | None" = None,
     routers: Iterable[Router] | None = None,
 ) -> Application:
     """Services that are given stay the giver's to close; otherwise the lifespan builds and closes them.
@@ -60,6 +63,10 @@ def create_app(
     app.state.draining = False
     if services is not None:
         app.services = services  # type: ignore[assignment]  # those of a folder have all that their routes use
+    if routers is None:
+        from app.api.edge.database_problems import HANDLERS  # noqa: PLC0415  as in `_lifespan`
+
+        app.problem_handlers = HANDLERS
     problems.install(app)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # the documented way
     for router in routes.routers() if routers is None else routers:
@@ -99,6 +106,8 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
     if hasattr(app, "services"):
         yield
         return
+    from app.wiring import build  # noqa: PLC0415  models of a folder need neither the database nor what it takes
+
     app.services = build(settings, role="api")
     app.services.access.start()
     app.services.datasets.warm()

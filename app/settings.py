@@ -64,6 +64,11 @@ class Settings(BaseSettings):
                 raise ValueError(f"{names} belong together: set both or neither.")
         return self
 
+    @property
+    def needs_keys(self) -> bool:
+        """True if requests need a key."""
+        return self.auth == "keys"
+
     # where things live
     data: Path = Field(Path("var"), description="Folder of the embedded servers, and of uploads while they are read.")
     database_url: SecretStr | None = Field(

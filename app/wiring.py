@@ -23,10 +23,11 @@ from app.services.plots import Plots
 from app.services.pointer_cache import Pointers
 from app.services.prediction_admission import Admission
 from app.services.prediction_counts import Tally
+from app.services.prediction_metrics import Served
 from app.services.predictions import Predictions
 from app.services.preferences import Preferences
 from app.services.projects import Projects
-from app.services.prometheus_metrics import Counted, Process, Served
+from app.services.prometheus_metrics import Counted, Process
 from app.services.readiness import Dependencies
 from app.services.recovery import Recovery
 from app.services.reproduction import Reproduction

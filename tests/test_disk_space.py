@@ -10,6 +10,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import psutil
@@ -18,12 +19,14 @@ from psycopg.errors import DiskFull
 from sqlalchemy.exc import OperationalError
 
 from app import disk_space as disk
+from app.api.edge.database_problems import HANDLERS
 from app.api.edge.problems import response_to
 from app.disk_space import Reserve, crowded, demand_room, free
 from app.settings import MiB, Settings
 from app.store.unit_of_work import WorkFactory
 
 SCOPE = {"type": "http", "method": "POST", "path": "/v1/jobs", "headers": [], "request_id": "1"}
+SCOPE["app"] = SimpleNamespace(problem_handlers=HANDLERS)
 RESERVE = 32 * MiB
 HASTY = {"LEASE_SECONDS": 3, "SWEEP_SECONDS": 1, "REPUBLISH_SECONDS": 1, "LOG_LEVEL": "ERROR", "RESERVE_BYTES": RESERVE}
 

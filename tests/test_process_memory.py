@@ -48,3 +48,10 @@ def test_what_serving_does_not_use_is_not_imported():
     lines = "\n".join(line.strip() for line in program.splitlines())
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_models_of_a_folder_are_served_without_what_databases_and_jobs_need():
+    program = "import sys, app.serve_folder; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    unused = {"sqlalchemy", "psycopg", "redis", "celery", "numba", "app.wiring", "app.ml.training", "app.ml.jobs"}
+    assert unused & set(done.stdout.split()) == set()

@@ -32,7 +32,7 @@ from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.services.submission import sheet
 from app.store.job_records import Claim
-from app.store.version_choice import Pointer
+from app.store.pointer import Pointer
 from app.wiring import Services
 from workers import trainer_frames as frames
 from workers.parallel_fits import TAKEN

@@ -6,13 +6,12 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, Union
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, Field
-from typing_extensions import TypeAliasType
+from pydantic import BaseModel
 
 from app.ml import jobs, plots, queries, theory
-from app.ml.job import Kind, Request, Result
+from app.ml.job import Kind, Request
 from app.ml.models.model import Model
 from app.ml.plot import Plot
 from app.ml.query import Query, Subject
@@ -100,16 +99,3 @@ def _files(folder: ModuleType) -> Iterator[tuple[str, Any, str]]:
 def kind_of(request: Request) -> Entry:
     """The kind of job that a request is for."""
     return next(entry for entry in kinds().values() if type(request) is entry.kind.request)
-
-
-if TYPE_CHECKING:
-    AnyResult: TypeAlias = Result
-else:
-    _results = tuple(entry.kind.result for entry in kinds().values() if entry.kind.result)
-    # One member per file that has a result, distinguished by `kind`; a union of one is no union.
-    AnyResult = TypeAliasType(
-        "JobResult",
-        Annotated[Union[_results], Field(discriminator="kind")]  # noqa: UP007 - made from a tuple
-        if len(_results) > 1
-        else Union[_results or (Result,)],  # noqa: UP007 - as above
-    )

@@ -2,13 +2,28 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, TypeAlias, Union
 from uuid import UUID
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
-from app.ml.operations import AnyResult
+from app.ml.job import Result
+from app.ml.operations import kinds
 from app.schemas.problems import Problem
 from app.wire import Wire
+
+if TYPE_CHECKING:
+    AnyResult: TypeAlias = Result
+else:
+    _results = tuple(entry.kind.result for entry in kinds().values() if entry.kind.result)
+    # One member per file that has a result, distinguished by `kind`; a union of one is no union.
+    AnyResult = TypeAliasType(
+        "JobResult",
+        Annotated[Union[_results], Field(discriminator="kind")]  # noqa: UP007 - made from a tuple
+        if len(_results) > 1
+        else Union[_results or (Result,)],  # noqa: UP007 - as above
+    )
 
 
 class JobState(StrEnum):

@@ -33,10 +33,6 @@ USED_SECONDS = 60.0
 log = structlog.get_logger(__name__)
 
 
-def needs_keys(settings: Settings) -> bool:
-    return settings.auth == "keys"
-
-
 class Access:
     """Passes of the keys that callers have sent, by a digest with which nobody outside this process can calculate.
 
@@ -65,7 +61,7 @@ class Access:
 
     def start(self) -> None:
         """Follow the changes of keys, in a process that serves requests. Raises StartFailed if policies do not hold."""
-        if needs_keys(self._settings):
+        if self._settings.needs_keys:
             self._demand_policies()
             threading.Thread(target=self._follow, name="keys", daemon=True).start()
             self._rates.start()

@@ -20,7 +20,7 @@ from app.services.model_folder import ModelFile, model_files
 from app.services.model_loading import compiled_meanwhile
 from app.services.pointer_cache import Found
 from app.settings import Settings
-from app.store.version_choice import Pointer
+from app.store.pointer import Pointer
 from app.suggestions import no_such
 
 log = structlog.get_logger(__name__)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from app.errors import CorruptModel
 from app.ml.models.golden import check_golden
@@ -10,12 +11,14 @@ from app.ml.numerics.jit import made
 from app.ml.preparation.compiled import columns
 from app.process_memory import let_files_go
 from app.services.prediction_counts import Level, Tally
-from app.store.model_cache import Cache
-from app.store.unit_of_work import WorkFactory
-from app.store.version_choice import Pointer
+from app.store.pointer import Pointer
+
+if TYPE_CHECKING:
+    from app.store.model_cache import Cache
+    from app.store.unit_of_work import WorkFactory
 
 
-def chunks(work: WorkFactory, pointer: Pointer) -> Iterator[bytes]:
+def chunks(work: "WorkFactory", pointer: Pointer) -> Iterator[bytes]:
     """The stored bytes, chunk by chunk, each in a short transaction. Raises VersionNotFound when they are gone."""
     sent, seq = 0, 0
     while sent < pointer.size_bytes:
@@ -25,7 +28,7 @@ def chunks(work: WorkFactory, pointer: Pointer) -> Iterator[bytes]:
         sent, seq = sent + len(chunk), seq + 1
 
 
-def stored(work: WorkFactory, pointer: Pointer) -> bytes:
+def stored(work: "WorkFactory", pointer: Pointer) -> bytes:
     """All of the stored bytes. Raises CorruptModel if they are not those that were stored."""
     blob = b"".join(chunks(work, pointer))
     if digest(blob) != pointer.digest:
@@ -36,7 +39,7 @@ def stored(work: WorkFactory, pointer: Pointer) -> bytes:
 class StoredModels:
     """Models from Redis, else from Postgres."""
 
-    def __init__(self, work: WorkFactory, cache: Cache, tally: Tally) -> None:
+    def __init__(self, work: "WorkFactory", cache: "Cache", tally: Tally) -> None:
         self._work, self._cache, self._tally = work, cache, tally
 
     def load(self, pointer: Pointer) -> Model:
@@ -59,7 +62,7 @@ class StoredModels:
         return blob
 
 
-def opened(work: WorkFactory, pointer: Pointer, blob: bytes) -> Model:
+def opened(work: "WorkFactory", pointer: Pointer, blob: bytes) -> Model:
     """The model of these bytes. Raises CorruptModel, RetiredFormat, and GoldenMismatch if it predicts otherwise."""
     model = decode(blob, f"Version {pointer.version} of {pointer.model}")
     with work() as w:

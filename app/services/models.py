@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from app.schemas.models import Model, ModelPage, ModelVersion, Report
 from app.services.model_loading import chunks
 from app.services.pointer_cache import Pointers
+from app.store.pointer import Pointer
 from app.store.unit_of_work import WorkFactory
-from app.store.version_choice import Pointer
 
 
 class Models:

@@ -11,13 +11,13 @@ from app.faults import Fault
 from app.project_context import DEFAULT_PROJECT
 from app.schemas.keys import ApiKey, Caller, Scope
 from app.schemas.projects import DEFAULT_NAME
-from app.services.request_rates import Allowance
-from app.store.keys import StoredKey
 
 if TYPE_CHECKING:
     from uuid import UUID
 
     from app.services.identity_tokens import Identity
+    from app.services.request_rates import Allowance
+    from app.store.keys import StoredKey
 
 ANY_SCOPE = frozenset(Scope)
 PUBLIC = frozenset[Scope]()
@@ -65,7 +65,7 @@ class Pass:
 
     __slots__ = ("expires", "identity", "key", "live", "models", "project", "project_id", "rate", "scopes", "used")
 
-    def __init__(self, rate: Allowance, project_id: "UUID" = DEFAULT_PROJECT, project: str = DEFAULT_NAME) -> None:
+    def __init__(self, rate: "Allowance", project_id: "UUID" = DEFAULT_PROJECT, project: str = DEFAULT_NAME) -> None:
         """The caller of a service that needs no key. rate: that of the project."""
         self.rate, self.project_id, self.project = rate, project_id, project
         self.key: ApiKey | None = None
@@ -75,7 +75,7 @@ class Pass:
         self.live, self.used, self.expires = True, False, math.inf
 
     @classmethod
-    def of_key(cls, stored: StoredKey, rate: Allowance) -> "Pass":
+    def of_key(cls, stored: "StoredKey", rate: "Allowance") -> "Pass":
         key = stored.key
         made = cls(rate, stored.project_id, key.project)
         made.scopes = frozenset(key.scopes)
@@ -84,7 +84,7 @@ class Pass:
         return made
 
     @classmethod
-    def of_identity(cls, identity: "Identity", project_id: "UUID", rate: Allowance) -> "Pass":
+    def of_identity(cls, identity: "Identity", project_id: "UUID", rate: "Allowance") -> "Pass":
         made = cls(rate, project_id, identity.project)
         made.identity, made.scopes, made.expires = identity, identity.scopes, identity.expires
         return made

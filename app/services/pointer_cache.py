@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -14,8 +14,10 @@ from app.ml.contract.model_reference import VersionRef
 from app.project_context import PROJECT
 from app.services.database_outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
-from app.store.unit_of_work import WorkFactory
-from app.store.version_choice import CHAMPION, Pointer
+from app.store.pointer import CHAMPION, Pointer
+
+if TYPE_CHECKING:
+    from app.store.unit_of_work import WorkFactory
 
 log = structlog.get_logger(__name__)
 MOST = 10_000
@@ -52,7 +54,7 @@ class Pointers:
 
     def __init__(
         self,
-        work: WorkFactory,
+        work: "WorkFactory",
         seconds: float,
         stale_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,

@@ -25,7 +25,7 @@ from app.services.pointer_cache import Found
 from app.services.prediction_counts import Level, Tally
 from app.services.single_flight import SingleFlight, within
 from app.settings import KiB, MiB, Settings
-from app.store.version_choice import Pointer
+from app.store.pointer import Pointer
 from app.suggestions import no_such
 
 _UNTIMED = nullcontext()

@@ -1,4 +1,4 @@
-"""Prometheus metrics of API and worker, besides those of requests and slots."""
+"""Prometheus metrics of API and worker, besides those of requests, predictions and slots."""
 
 import platform
 from collections.abc import Iterator
@@ -13,7 +13,6 @@ from sqlalchemy import QueuePool
 
 from app.services.attempts import AttemptCounts
 from app.services.database_counts import Census
-from app.services.predictions import Predictions
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -44,33 +43,6 @@ class Process(Collector):
         yield Counter(
             "valiant_leases_expired", "Attempts of any worker that this process found dead.", self._attempts.lost
         )
-
-
-class Served(Collector):
-    """Predictions, and where their models were found."""
-
-    def __init__(self, predictions: Predictions) -> None:
-        self._tally, self._memory = predictions.tally, predictions.memory
-
-    def collect(self) -> Iterator[Metric]:
-        requests = Counter("valiant_predictions", "Requests whose response held predictions.", labels=("model",))
-        rows = Counter("valiant_predicted_rows", "Rows of these requests.", labels=("model",))
-        for model, count, total in self._tally.models():
-            requests.add_metric((model,), count)
-            rows.add_metric((model,), total)
-        yield from (requests, rows)
-        lookups = Counter(
-            "valiant_model_lookups",
-            "Looks for a model in memory, then in Redis, then in Postgres.",
-            labels=("level", "result"),
-        )
-        for level, found, count in self._tally.lookups():
-            lookups.add_metric((level, "hit" if found else "miss"), count)
-        yield lookups
-        yield Counter("valiant_model_loads", "Models decoded and checked.", self._tally.loads)
-        yield Counter("valiant_model_load_seconds", "Time this took.", self._tally.load_seconds)
-        yield Gauge("valiant_models_in_memory", "Decoded models in memory.", len(self._memory))
-        yield Gauge("valiant_model_memory_bytes", "Their size.", self._memory.nbytes)
 
 
 class Counted(Collector):

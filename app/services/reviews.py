@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from app.errors import InvalidRequest, ReviewsChanged, ReviewsFull
 from app.faults import Fault
-from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, decided
+from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction
 from app.ml.contract.algorithm import Labels
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.models.golden import as_sent
@@ -21,7 +21,7 @@ from app.ml.tables.rows import Incoming
 from app.schemas.datasets import Dataset, FileFormat
 from app.schemas.reviews import Review, ReviewExport, ReviewPage, ReviewState
 from app.services.datasets import Datasets
-from app.services.predictions import Served
+from app.services.rejected_rows import rejected
 from app.settings import Settings
 from app.store.reviews import RejectedRow, Rejecting
 from app.store.unit_of_work import Work, WorkFactory
@@ -123,24 +123,6 @@ class Reviews:
                 digest=digest,
                 together=note,
             )
-
-
-def check_review(served: Served, extras: Extras) -> None:
-    """Raises InvalidRequest for a version that rejects no row."""
-    model = served.model
-    if model.classes is None or model.target is None:
-        raise InvalidRequest(faults=[Fault("/query/review", "Only classifiers reject rows.")])
-    if extras.policy is None and model.algorithm.known is None:
-        detail = "Nothing rejects a row: add a rule, such as min_probability=0.8."
-        raise InvalidRequest(faults=[Fault("/query/review", detail, "no_rejection")])
-
-
-def rejected(predicted: Predicted, extras: Extras) -> Labels:
-    """Places of the rows that the model, or the policy of the request, rejects."""
-    if extras.policy is not None:
-        _, decisions = decided(predicted, extras.policy)
-        return np.flatnonzero(np.array(decisions) == "rejected")
-    return np.zeros(0, np.intp) if predicted.unknown is None else predicted.unknown
 
 
 def _values(incoming: Incoming, names: Sequence[str], rows: Labels) -> Iterator[list[Any]]:

@@ -10,8 +10,9 @@ from app.errors import AliasNotFound, VersionNotFound
 from app.schemas.models import Alias, AliasHistory, AliasRecord
 from app.store.models import ModelRepository, alias_of
 from app.store.paging import number, of
+from app.store.pointer import CHAMPION, Pointer
 from app.store.tables import AliasMoveRow, AliasRow
-from app.store.version_choice import CHAMPION, Pointer, statement
+from app.store.version_choice import statement
 from app.suggestions import no_such
 
 

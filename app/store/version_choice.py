@@ -1,36 +1,12 @@
 """The version that predicts: one that the caller names, by its number or an alias, else `champion`, else the newest."""
 
-from collections.abc import Mapping
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from sqlalchemy import Integer, Select, and_, bindparam, func, literal, select
 
 from app.store.annotation_tables import ClusterNamesRow
 from app.store.tables import AliasRow, ModelVersionRow
-
-CHAMPION = "champion"
-
-
-class Pointer(NamedTuple):
-    """Reference to the bytes of a model version. The bytes of a version never change; the version of an alias may."""
-
-    model: str
-    version: int
-    digest: str
-    size_bytes: int
-    revision: int = 0
-    """Moves so far of the alias that led here; 0 if none did."""
-    names: Mapping[int, str] = MappingProxyType({})
-    """Names that a person has given to clusters of the version, by their numbers."""
-
-    @classmethod
-    def of(cls, row: tuple[str, int, str, int, int, dict[str, Any] | None]) -> Self:
-        """The pointer of a row of `statement`."""
-        model, version, digest, size_bytes, revision, names = row
-        pointer = cls(model, version, digest, size_bytes, revision)
-        return pointer if names is None else pointer._replace(names={int(key): name for key, name in names.items()})
 
 
 @lru_cache

@@ -32,7 +32,7 @@ from app.ml.training.train_spec import TrainSpec
 from app.process_memory import settle
 from app.services.pointer_cache import Found, _Known
 from app.settings import Settings
-from app.store.version_choice import Pointer
+from app.store.pointer import Pointer
 from app.wiring import build
 from tests.benchmarks.serving import bodies, floor
 

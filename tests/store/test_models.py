@@ -17,8 +17,8 @@ from app.errors import AliasNotFound, InvalidRequest, ModelNotFound, VersionInUs
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.store.engine import make_engine
+from app.store.pointer import Pointer
 from app.store.unit_of_work import WorkFactory
-from app.store.version_choice import Pointer
 from tests.ml.training.test_train import run
 
 

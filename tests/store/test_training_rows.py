@@ -4,8 +4,8 @@ from uuid import uuid4
 
 from sqlalchemy import func, select
 
+from app.store.pointer import Pointer
 from app.store.tables import TrainingRowChunkRow
-from app.store.version_choice import Pointer
 
 
 def test_they_come_back_in_order_and_go_with_the_version(services, publish, trained):

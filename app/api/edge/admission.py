@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
@@ -10,8 +11,10 @@ from starlette.types import Message, Receive, Scope, Send
 from app.errors import ValiantError
 from app.project_context import PROJECT
 from app.schemas import keys
-from app.services.access import Access, needs_keys
 from app.services.passes import CredentialInvalid, ModelNotCovered, Pass, ScopeMissing
+
+if TYPE_CHECKING:
+    from app.services.access import Access
 
 CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""
@@ -75,7 +78,7 @@ class GuardedRoute(APIRoute):
     async def admit(self, scope: Scope) -> None:
         """Before anything of the body is read. Raises what `Access` raises, and CredentialMissing."""
         app = scope["app"]
-        if not self.needs or not needs_keys(app.settings):
+        if not self.needs or not app.settings.needs_keys:
             return
         access: Access = app.services.access
         token = credential(scope["headers"], scope["method"])

@@ -12,7 +12,6 @@ from pydantic.json_schema import models_json_schema
 from app.api.edge.examples import add_example
 from app.api.edge.portable_schema import make_portable
 from app.api.edge.problems import MEDIA_TYPE
-from app.api.edge.server_sent_events import DATA
 from app.schemas.problems import Problem
 from app.wire import Wire, without_null
 
@@ -40,8 +39,6 @@ DESCRIPTION = (
     "is reached from other machines requires a key with every request. Lists in examples are cut to their first three "
     "entries."
 )
-BESIDE_ROUTES: list[type[Wire]] = [Problem, *DATA.values()]
-"""Schemas that no route returns as its body."""
 KEY = "key"
 BEARER = {"type": "http", "scheme": "bearer", "description": "A key of the API, as `valiant keys create` prints it."}
 SERVERS = [{"url": "/", "description": "The service that serves this document."}]
@@ -79,7 +76,10 @@ def _document(app: FastAPI) -> dict[str, Any]:
     )
     made["security"] = [{KEY: []}, {}]  # a service of one machine needs no key
     made["components"]["securitySchemes"] = {KEY: BEARER}
-    _, beside = models_json_schema([(one, "serialization") for one in BESIDE_ROUTES], ref_template=COMPONENT)
+    from app.api.edge.server_sent_events import DATA  # noqa: PLC0415  it brings schemas of every job
+
+    no_bodies: list[type[Wire]] = [Problem, *DATA.values()]
+    _, beside = models_json_schema([(one, "serialization") for one in no_bodies], ref_template=COMPONENT)
     schemas = beside["$defs"] | made["components"]["schemas"]
     for unwanted in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unwanted, None)

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
+from typing import TypeAlias
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
-from psycopg.errors import DiskFull
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
@@ -17,9 +15,7 @@ from starlette.types import Scope
 from app import logs
 from app.errors import (
     BodyTooLarge,
-    DatabaseUnavailable,
     InvalidRequest,
-    StorageFull,
     UnsupportedMediaType,
     ValiantError,
 )
@@ -61,21 +57,22 @@ class InternalError(ValiantError):
 
 
 def install(app: FastAPI) -> None:
-    """Return a problem for every exception a route may raise."""
+    """Return a problem for every exception a route may raise: the handlers are those of the application."""
 
     async def handle(request: Request, error: Exception) -> Response:
         return response_to(request.scope, error)
 
-    for kind in _HANDLERS:
+    for kind in app.problem_handlers:  # type: ignore[attr-defined]  # it is an `Application`
         app.add_exception_handler(kind, handle)
 
 
 def response_to(scope: Scope, error: Exception) -> Response:
     """An unexpected exception is a fault of ours, and the response reveals nothing of it."""
-    request = Request(scope)
+    request, handlers = Request(scope), scope["app"].problem_handlers
     for kind in type(error).__mro__:
-        if kind in _HANDLERS:
-            return _HANDLERS[kind](request, error)
+        if kind in handlers:
+            response: Response = handlers[kind](request, error)
+            return response
     logs.unexpected(error)
     return respond(request, InternalError())
 
@@ -86,18 +83,11 @@ def respond(request: Request, error: ValiantError) -> Response:
     return Response(problem.model_dump_json(), error.status, error.headers, MEDIA_TYPE)
 
 
-def _named(request: Request, error: Exception) -> Response:
+def named(request: Request, error: Exception) -> Response:
     assert isinstance(error, ValiantError)  # noqa: S101  registered for it
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("not_served", code=error.code, detail=error.detail)
     return respond(request, error)
-
-
-def _no_database(request: Request, error: Exception) -> Response:
-    if isinstance(error, DBAPIError) and isinstance(error.orig, DiskFull):
-        return _named(request, StorageFull("The disk of the database is full."))
-    log.error("database_unavailable", exc_info=error)
-    return respond(request, DatabaseUnavailable())
 
 
 def _gone(_: Request, __: Exception) -> Response:
@@ -118,14 +108,12 @@ def _http(request: Request, error: Exception) -> Response:
     return respond(request, FRAMEWORK.get(error.status_code, MalformedRequest)())
 
 
-_HANDLERS: Mapping[type, Callable[[Request, Exception], Response]] = {
-    ValiantError: _named,
+Handlers: TypeAlias = Mapping[type[Exception], Callable[[Request, Exception], Response]]
+HANDLERS: Handlers = {
+    ValiantError: named,
     RequestValidationError: _validation,
     HTTPException: _http,
     ClientDisconnect: _gone,
-    OperationalError: _no_database,
-    InterfaceError: _no_database,
-    PoolTimeout: _no_database,
 }
 
 

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from fastapi import FastAPI, Request, Response
@@ -26,15 +26,18 @@ from app.api.edge.admission import GuardedRoute, credential
 from app.api.edge.body import BY_NAME, Headers, headers_of, read
 from app.api.edge.hosts import Hosts
 from app.api.edge.middleware import GONE, CachedRequest, Reply, Surroundings, Whole
+from app.api.edge.problems import HANDLERS, Handlers
 from app.api.fast.head import Head, read_head
 from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.errors import EmptyBody, ValiantError
 from app.formats.bytes import Sent
 from app.project_context import PROJECT
-from app.services.access import Access, needs_keys
 from app.services.passes import CredentialInvalid, Pass
 from app.settings import Settings
-from app.wiring import Services
+
+if TYPE_CHECKING:
+    from app.services.access import Access
+    from app.wiring import Services
 
 PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
 MOST = 1024
@@ -162,9 +165,10 @@ class Application(FastAPI):
     """Sends a request to the direct route at its address, any other to the framework."""
 
     settings: Settings
-    services: Services
+    services: "Services"
     """There while it runs."""
     hosts: Hosts
+    problem_handlers: Handlers = HANDLERS
     fast: bool
     """True if requests skip the framework, and connections uvicorn's own protocol."""
     literal_paths: Mapping[str, Collection[str]] = {}
@@ -248,7 +252,7 @@ class Application(FastAPI):
         Raises CredentialMissing, CredentialInvalid: a head whose key is not known here is not remembered, so that
         nobody without a key displaces the heads of others.
         """
-        if not needs_keys(self.settings):
+        if not self.settings.needs_keys:
             return None
         own = None if requested is None else self.services.access.known(credential(requested.headers, "POST"))
         if own is None:
@@ -257,7 +261,7 @@ class Application(FastAPI):
 
 
 def _admitted(
-    access: Access, caller: Pass, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent
+    access: "Access", caller: Pass, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent
 ) -> Reply | Coroutine[Any, Any, Reply]:
     """The response to a body in the project of the caller, whose key must be good still."""
     access.check(caller)

@@ -4,7 +4,7 @@ The functions are `async` only so that FastAPI calls them on the event loop: a p
 """
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import WithJsonSchema
@@ -13,13 +13,15 @@ from app.errors import InvalidRequest
 from app.faults import Fault
 from app.references import DatasetReference, JobReference
 from app.settings import Settings
-from app.wiring import Services
+
+if TYPE_CHECKING:
+    from app.wiring import Services
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 LONGEST_TIMEOUT = 86_400
 
 
-async def _services(request: Request) -> Services:
+async def _services(request: Request) -> "Services":
     services: Services = request.app.services
     return services
 
@@ -46,7 +48,7 @@ def seconds(timeout: str | None) -> float | None:
     return given
 
 
-ServicesDep = Annotated[Services, Depends(_services)]
+ServicesDep = Annotated["Services", Depends(_services)]
 SettingsDep = Annotated[Settings, Depends(_settings)]
 RequestIdDep = Annotated[str, Depends(_request_id)]
 

@@ -13,7 +13,6 @@ from app.api.edge.router import OPEN, Router
 from app.api.params.common import ServicesDep
 from app.console import site
 from app.schemas.keys import SignIn
-from app.services.access import needs_keys
 
 router = Router(needs=OPEN, include_in_schema=False)
 SESSION_SECONDS = 12 * 3600
@@ -34,7 +33,7 @@ async def read_console() -> HTMLResponse:
 @router.post("/console/session", status_code=status.HTTP_204_NO_CONTENT)
 async def sign_in(body: SignIn, services: ServicesDep, response: Response) -> None:
     """The key becomes a cookie, which requests of the console's own pages send, and no script reads."""
-    if needs_keys(services.settings):
+    if services.settings.needs_keys:
         services.access.check(await run_in_threadpool(services.access.find, body.key.encode()))
     response.headers["Set-Cookie"] = f"{COOKIE}={body.key}; Max-Age={SESSION_SECONDS}; {ATTRIBUTES}"
 

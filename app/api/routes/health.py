@@ -1,6 +1,7 @@
 """Health checks: whether this process lives, and whether it should get requests."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 
@@ -10,8 +11,9 @@ from app.api.params.common import ServicesDep
 from app.errors import NotReady
 from app.faults import Fault
 from app.schemas.health import Check, Liveness, Readiness
-from app.services.access import needs_keys
-from app.wiring import Services
+
+if TYPE_CHECKING:
+    from app.wiring import Services
 
 router = Router(needs=OPEN, tags=["operations"])
 RETRY_SECONDS = "2"
@@ -35,7 +37,7 @@ async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
     checks = [Check(name="not_draining", ok=not request.app.state.draining, required=True)]
     servers, workers = await asyncio.gather(services.dependencies.check(), _workers(services))
     checks += [*servers, workers]
-    if services.settings.allow_anonymous and not needs_keys(services.settings):
+    if services.settings.allow_anonymous and not services.settings.needs_keys:
         checks.append(Check(name="keys", ok=False, required=False, detail="Requests from other machines need no key."))
     failing = [check for check in checks if check.required and not check.ok]
     if failing:
@@ -44,7 +46,7 @@ async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
     return Readiness(status="ready", checks=checks)
 
 
-async def _workers(services: Services) -> Check:
+async def _workers(services: "Services") -> Check:
     """Predictions need none, so a process without workers is ready."""
     await services.census.refresh(CENSUS_SECONDS)
     workers = services.census.workers

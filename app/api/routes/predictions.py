@@ -37,7 +37,7 @@ from app.ml.tables.row_forms import PredictRequest
 from app.ml.tables.rows import Incoming
 from app.schemas.predictions import Prediction
 from app.services.predictions import Served, check_extras, wanted_of
-from app.services.reviews import check_review
+from app.services.rejected_rows import check_review
 from app.settings import KiB
 
 
