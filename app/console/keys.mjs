@@ -43,9 +43,9 @@ export function Keys() {
       { name: "Models", show: (one) => one.models?.join(", ") ?? "all" },
       { name: "Last used", show: (one) => one.last_used_at ? when(one.last_used_at) : "never" },
       { name: "Until", show: (one) => one.revoked_at ? html`<${State} of="revoked" />` : when(one.expires_at) },
-      { name: "", show: (one) => !one.revoked_at && html`
+      { name: "", show: (one) => !one.revoked_at && html`<span class="actions">
         <button class="quiet" disabled=${busy} onClick=${() => act(() => post(`/v1/keys/${one.id}:rotate`, {}))} aria-label=${`Rotate ${one.name}`}>Rotate</button>
-        <button class="quiet" disabled=${busy} onClick=${() => confirm(`Revoke the key ${one.name}?`) && act(() => remove(`/v1/keys/${one.id}`))} aria-label=${`Revoke ${one.name}`}>Revoke</button>` },
+        <button class="quiet" disabled=${busy} onClick=${() => confirm(`Revoke the key ${one.name}?`) && act(() => remove(`/v1/keys/${one.id}`))} aria-label=${`Revoke ${one.name}`}>Revoke</button></span>` },
     ]} />${pager}`}</${Loaded}>
     <h2>Quotas</h2>
     <${Loaded} from=${usage}>${(one) => html`<${Table} caption="Quotas" rows=${QUOTAS} columns=${[
