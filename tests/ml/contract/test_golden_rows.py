@@ -3,18 +3,13 @@
 import copy
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from app.errors import GoldenMismatch
-from app.ml.algorithms.gaussian_process import function
-from app.ml.contract.columns import TableColumn
 from app.ml.models.cluster_description import offered_outputs
 from app.ml.models.golden import ROWS, check_golden
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.contract.drawn_tables import plain
 
 
@@ -33,17 +28,3 @@ def test_a_changed_output_is_noticed(case):
         with pytest.raises(GoldenMismatch):
             check_golden(model, changed)
     check_golden(model, made.golden)
-
-
-def test_a_variance_of_nothing_but_rounding_may_round_otherwise():
-    """Without noise the function is known at the rows: their variances are what is left of much larger numbers."""
-    x = np.random.default_rng(0).uniform(size=(30, 2))
-    table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": np.sin(3 * x[:, 0]) + x[:, 1] ** 2})
-    columns = [TableColumn(name, "numeric", 0, 30) for name in table.column_names]
-    spec = {"target": "y", "algorithm": {"name": "gaussian_process"}, "validation": {"test_fraction": 0}}
-    made = train(plan(TrainSpec.model_validate(spec), columns, 30), table, data_digest="sha256:0")
-    model, size = decode(made.blob), made.golden["outputs"]["variance"]
-    assert max(size) < 1e-9 * function(model.params, model.state).prior_variance
-    otherwise = copy.deepcopy(made.golden)
-    otherwise["outputs"]["variance"] = [1.5 * value for value in size]
-    check_golden(model, otherwise)
