@@ -277,8 +277,8 @@ def _memory(params: TransductiveSVM, size: Size) -> float:
 def _seconds(params: TransductiveSVM, size: Size) -> float:
     """Seconds of machines that start from the one before, where they are found by pairs of rows; of annealed ones."""
     in_columns = params.kernel == "linear" and in_weights(size.rows, size.columns)
-    growing = 0.0 if params.init == "annealing" else 3.0 if in_columns else 0.6
-    annealing = 0.0 if params.init == "machine" else 7.5
+    growing = 0.0 if params.init == "annealing" else 3.0 if in_columns else 0.15
+    annealing = 0.0 if params.init == "machine" else 7.5 if in_columns else 1.9
     return _machine_count(size) * (growing + annealing) * params.stages * machines.seconds(params, size)
 
 

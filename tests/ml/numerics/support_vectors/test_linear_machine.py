@@ -7,7 +7,8 @@ from app.ml.numerics.kernel_functions.linear_kernel import Linear
 from app.ml.numerics.support_vectors import linear_machine
 from app.ml.numerics.support_vectors.kernel_rows import KernelRows
 from app.ml.numerics.support_vectors.linear_machine import solve_linear
-from app.ml.numerics.support_vectors.smo import Problem, Settings, balanced, edges_of, solve
+from app.ml.numerics.support_vectors.smo import Problem, Settings, balanced, solve
+from tests.ml.numerics.support_vectors.same_minimum import same_minimum
 
 
 def drawn(kind, seed, n=400, noise=1.0):
@@ -29,16 +30,8 @@ def test_the_minimum_is_that_of_sequential_minimal_optimisation(kind, seed):
     settings = Settings(1e-5, 10.0, 10**7)
     found = solve_linear(x, problem, settings)
     other = solve(KernelRows(Linear(), x), problem, settings)
-    assert found.converged
-    assert found.objective == pytest.approx(other.objective, rel=1e-6)
-    np.testing.assert_allclose(found.residual, other.residual, atol=1e-3)
-    assert found.intercept == pytest.approx(other.intercept, abs=1e-3)
-    assert (found.coef >= problem.lower).all()
-    assert (found.coef <= problem.upper).all()
+    same_minimum(found, other, problem, settings.tol)
     assert abs(found.coef.sum()) <= 1e-6 * problem.upper.sum()
-    best, lowest = edges_of(problem, found.coef, found.residual)
-    assert best - lowest <= settings.tol
-    assert 0 <= found.gap <= settings.tol * abs(found.objective)
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
