@@ -132,6 +132,8 @@ def test_what_would_be_predicted_otherwise_is_refused_by_name():
         fitted(linear_model.Ridge().fit(x, np.stack([y, y], axis=1)))
     with pytest.raises(NotImportable, match="clip"):
         fitted(make_pipeline(MinMaxScaler(clip=True), linear_model.Ridge()).fit(x, y))
+    with pytest.raises(NotImportable, match="other values than NaN"):
+        fitted(make_pipeline(SimpleImputer(missing_values=-1), linear_model.Ridge()).fit(x, y))
     with pytest.raises(NotImportable, match="indicators"):
         fitted(make_pipeline(SimpleImputer(add_indicator=True), linear_model.Ridge()).fit(x, y))
 

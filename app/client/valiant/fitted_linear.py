@@ -4,6 +4,7 @@ Scalers become part of the weights; what the imputer fills in is sent beside the
 predictions of scikit-learn itself, which the service compares with its own.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from .fitted_parts import Fitted, NotImportable, classes_of, columns_of, described, named, written
@@ -72,7 +73,11 @@ def _inputs(estimator: Any) -> _Inputs:
             fill = np.asarray(step.statistics_, np.float64)
             if step.add_indicator or not np.isfinite(fill).all():
                 raise NotImportable("An imputer with indicators, or that leaves a column out, cannot be imported.")
+            if not (isinstance(step.missing_values, float) and math.isnan(step.missing_values)):
+                raise NotImportable("An imputer of other values than NaN cannot be imported.")
         elif kind in SCALERS:
+            if getattr(step, "clip", False):
+                raise NotImportable(f"{kind} with `clip` cannot be imported.")
             move, unit = SCALERS[kind](step, d)
             offset, scale = offset + move * scale, scale * unit
         else:
@@ -92,8 +97,6 @@ def _standard(step: Any, d: int) -> tuple[Any, Any]:
 
 
 def _least_and_most(step: Any, _: int) -> tuple[Any, Any]:
-    if step.clip:
-        raise NotImportable("MinMaxScaler with `clip` cannot be imported.")
     return -step.min_ / step.scale_, 1 / step.scale_
 
 
