@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.errors import StartFailed
-from app.process_memory import without_optional
+from app.process_memory import uncollected, without_optional
 from app.settings import Settings
 
 
@@ -66,10 +66,12 @@ def _demo(options: dict[str, Any], settings: Settings) -> None:
 def _api(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
     _prepare_to_serve(settings)
-    from app.main import create_app
-    from app.serve import serve
+    with uncollected():
+        from app.main import create_app
+        from app.serve import serve
 
-    serve(create_app(settings), settings)
+        app = create_app(settings)
+    serve(app, settings)
 
 
 def _serve(options: dict[str, Any], settings: Settings) -> None:
@@ -81,8 +83,8 @@ def _serve(options: dict[str, Any], settings: Settings) -> None:
     if options["anonymous"]:
         settings = settings.model_copy(update={"allow_anonymous": "network"})
     _prepare_to_serve(settings)
-    from app.serve_folder import serve_folder
-
+    with uncollected():
+        from app.serve_folder import serve_folder
     serve_folder(settings, root, watch_seconds=options["watch"], repository_api=options["repository_api"])
 
 
@@ -99,8 +101,8 @@ def _worker(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
     _one_thread_for_linear_algebra()
     without_optional()
-    from workers.main import main as work
-
+    with uncollected():
+        from workers.main import main as work
     if status := work(settings):
         sys.exit(status)
 

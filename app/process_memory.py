@@ -6,6 +6,7 @@ import mmap
 import resource
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,16 @@ class _Absent(MetaPathFinder):
 def without_optional() -> None:
     """To later imports the optional libraries are not installed."""
     sys.meta_path.insert(0, _Absent())
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """While much is imported: all of it stays, and going through it for garbage would take a quarter of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def settle() -> None:

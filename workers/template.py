@@ -22,7 +22,7 @@ from app.ml.numerics.compiled_kernels import all_compiled, compile_all
 from app.ml.numerics.jit import cache_folder, load
 from app.ml.operations import kinds
 from app.ml.training.receipt import libraries
-from app.process_memory import without_optional
+from app.process_memory import uncollected, without_optional
 from workers import trainer
 from workers.parallel_fits import die_with
 from workers.template_protocol import ALIVE, END, REQUEST, RESPONSE, RUNNING, START
@@ -39,11 +39,13 @@ class Template:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         without_optional()
-        kinds()
+        with uncollected():
+            kinds()
         self._imports = _written()
         """Bytes that an interpreter with the imports of every job has written, before it does anything."""
-        for module in LAZY:
-            importlib.import_module(module)
+        with uncollected():
+            for module in LAZY:
+                importlib.import_module(module)
         libraries()  # reads their metadata once
         self._trainers: set[int] = set()
         self._compiler: int | None = None
