@@ -94,7 +94,7 @@ def parse(path: Path) -> ParsedModel:
         written = FILE.validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = "/".join(str(part) for part in first["loc"] if part not in NAMES)
+        place = "/".join(map(str, first["loc"][1:]))  # the first is the format's name
         raise damaged(f"At /{place}: {first['msg']}. It is written by `valiant import`.") from None
     k, d = len(written.base), len(written.columns)
     if len(set(written.columns)) < d:
@@ -115,9 +115,6 @@ def parse(path: Path) -> ParsedModel:
     else:
         parts = _of_weights(written, base, classes)
     return ParsedModel(parts.algorithm, parts.params, parts.state, task, parts.columns, probes, written.library)
-
-
-NAMES = {"valiant-trees", "valiant-linear"}
 
 
 class Parts(NamedTuple):

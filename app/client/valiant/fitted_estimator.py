@@ -16,14 +16,18 @@ def load(path: Path) -> Any:
     return joblib.load(path)
 
 
+READERS = dict.fromkeys(fitted_trees.READERS, fitted_trees.fitted_trees) | dict.fromkeys(
+    (*fitted_linear.LINKS, fitted_linear.PIPELINE), fitted_linear.fitted_linear
+)
+"""By the name of the estimator's class."""
+
+
 def fitted(estimator: Any) -> Fitted:
     """Raises NotImportable."""
     kind = type(estimator).__name__
-    if kind not in fitted_trees.READERS and kind not in (*fitted_linear.READERS, fitted_linear.PIPELINE):
-        able = ", ".join(sorted({*fitted_trees.READERS, *fitted_linear.READERS, fitted_linear.PIPELINE}))
-        raise NotImportable(f"{kind} cannot be imported. These can: {able}.")
+    read = READERS.get(kind)
+    if read is None:
+        raise NotImportable(f"{kind} cannot be imported. These can: {', '.join(sorted(READERS))}.")
     if getattr(estimator, "n_outputs_", 1) > 1:
         raise NotImportable(f"{kind} predicts several targets at once: fit one for each.")
-    if kind in fitted_trees.READERS:
-        return fitted_trees.fitted_trees(estimator)
-    return fitted_linear.fitted_linear(estimator)
+    return read(estimator)

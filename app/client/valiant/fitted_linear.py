@@ -5,6 +5,7 @@ predictions of scikit-learn itself, which the service compares with its own.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .fitted_parts import Fitted, NotImportable, classes_of, columns_of, described, named, written
@@ -28,25 +29,23 @@ def fitted_linear(estimator: Any) -> Fitted:
     """The weights of an estimator, its classes and its own predictions of probe rows. Raises NotImportable."""
     import numpy as np  # noqa: PLC0415  scikit-learn has it; the client itself does not need it
 
-    last = estimator
-    if type(estimator).__name__ == PIPELINE:
-        last = estimator.steps[-1][1]
-        if type(last).__name__ not in READERS:
-            kind = type(last).__name__
-            raise NotImportable(f"A pipeline that ends with {kind} cannot be imported: only one with a linear model.")
+    piped = type(estimator).__name__ == PIPELINE
+    *before, last = [step for _, step in estimator.steps] if piped else [estimator]
+    kind = type(last).__name__
+    if kind not in LINKS:
+        raise NotImportable(f"A pipeline that ends with {kind} cannot be imported: only one with a linear model.")
     classes = classes_of(last)
     coef = np.atleast_2d(np.asarray(last.coef_, np.float64))
     if len(coef) > 1 and not classes:
-        raise NotImportable(f"{type(last).__name__} predicts several targets at once: fit one for each.")
+        raise NotImportable(f"{kind} predicts several targets at once: fit one for each.")
     if len(classes) == 1:
         raise NotImportable("The estimator knows one class only.")
-    inputs = _inputs(estimator)
+    inputs = _inputs(before, estimator.n_features_in_)
     base = np.broadcast_to(np.asarray(last.intercept_, np.float64).ravel(), len(coef))
     plain = coef / inputs.scale
     rows = _probe_rows(inputs)
     own = named(rows, estimator)
-    sums = np.asarray(_sums(estimator, last, own), np.float64).reshape(len(rows), -1)
-    transform, predicted = _transform(estimator, last, own, sums)
+    transform, sums, predicted = (_of_classes if classes else _of_numbers)(estimator, kind, own)
     document = described(last, columns_of(estimator), rows) | {
         "format_name": "valiant-linear",
         "transform": transform,
@@ -59,13 +58,12 @@ def fitted_linear(estimator: Any) -> Fitted:
     return written(document, classes)
 
 
-def _inputs(estimator: Any) -> _Inputs:
-    """Raises NotImportable for a step that is neither a scaler nor an imputer of numbers."""
+def _inputs(steps: list[Any], d: int) -> _Inputs:
+    """Raises NotImportable for a step that is neither a scaler nor a `SimpleImputer` of NaN."""
     import numpy as np  # noqa: PLC0415
 
-    d = estimator.n_features_in_
     offset, scale, fill = np.zeros(d), np.ones(d), None
-    for _, step in estimator.steps[:-1] if type(estimator).__name__ == PIPELINE else ():
+    for step in steps:
         kind = type(step).__name__
         if step == "passthrough" or step is None:
             continue
@@ -78,7 +76,7 @@ def _inputs(estimator: Any) -> _Inputs:
         elif kind in SCALERS:
             if getattr(step, "clip", False):
                 raise NotImportable(f"{kind} with `clip` cannot be imported.")
-            move, unit = SCALERS[kind](step, d)
+            move, unit = SCALERS[kind](step)
             offset, scale = offset + move * scale, scale * unit
         else:
             raise NotImportable(
@@ -87,32 +85,16 @@ def _inputs(estimator: Any) -> _Inputs:
     return _Inputs(offset, scale, fill)
 
 
-def _standard(step: Any, d: int) -> tuple[Any, Any]:
-    import numpy as np  # noqa: PLC0415
-
-    centre = getattr(step, "mean_", None) if hasattr(step, "with_mean") else getattr(step, "center_", None)
-    moved = step.with_mean if hasattr(step, "with_mean") else step.with_centering
-    scale = getattr(step, "scale_", None)
-    return centre if moved and centre is not None else np.zeros(d), np.ones(d) if scale is None else scale
-
-
-def _least_and_most(step: Any, _: int) -> tuple[Any, Any]:
-    return -step.min_ / step.scale_, 1 / step.scale_
-
-
-def _most(step: Any, d: int) -> tuple[Any, Any]:
-    import numpy as np  # noqa: PLC0415
-
-    return np.zeros(d), step.scale_
-
-
-SCALERS = {
-    "StandardScaler": _standard,
-    "RobustScaler": _standard,
-    "MinMaxScaler": _least_and_most,
-    "MaxAbsScaler": _most,
+SCALERS: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "StandardScaler": lambda step: (step.mean_ if step.with_mean else 0.0, step.scale_ if step.with_std else 1.0),
+    "RobustScaler": lambda step: (
+        step.center_ if step.with_centering else 0.0,
+        step.scale_ if step.with_scaling else 1.0,
+    ),
+    "MinMaxScaler": lambda step: (-step.min_ / step.scale_, 1 / step.scale_),
+    "MaxAbsScaler": lambda step: (0.0, step.scale_),
 }
-"""By the name of the class: offset and scale (d,)."""
+"""By the name of the class: offset and scale, (d,) or the same for all columns."""
 
 
 def _probe_rows(inputs: _Inputs) -> Any:
@@ -127,30 +109,30 @@ def _probe_rows(inputs: _Inputs) -> Any:
     return rows
 
 
-def _sums(estimator: Any, last: Any, rows: Any) -> Any:
-    """(n,) or (n, k), before the function of them."""
+def _of_numbers(estimator: Any, kind: str, rows: Any) -> tuple[str, Any, Any]:
+    """The function of the sums of a regressor, the sums (n, 1), and its predictions (n, 1)."""
     import numpy as np  # noqa: PLC0415
 
-    if classes_of(last):
-        return estimator.decision_function(rows)
     with np.errstate(over="ignore"):
-        values = estimator.predict(rows)
-    return np.log(values) if READERS[type(last).__name__] == "exponential" else values
+        predicted = np.asarray(estimator.predict(rows), np.float64).reshape(len(rows), 1)
+    return LINKS[kind], np.log(predicted) if LINKS[kind] == "exponential" else predicted, predicted
 
 
-def _transform(estimator: Any, last: Any, rows: Any, sums: Any) -> tuple[str, Any]:
-    """The function of the sums, and what it makes of them: (n, k) numbers, or probabilities."""
+def _of_classes(estimator: Any, kind: str, rows: Any) -> tuple[str, Any, Any]:
+    """The function of the sums of a classifier, the sums (n, k), and its probabilities (n, k); k is 1 for two classes.
+
+    Raises NotImportable where the function is none of those that the service knows.
+    """
     import numpy as np  # noqa: PLC0415
 
-    kind = type(last).__name__
-    if not classes_of(last):
-        return READERS[kind], np.asarray(estimator.predict(rows), np.float64).reshape(len(sums), -1)
+    sums = np.asarray(estimator.decision_function(rows), np.float64).reshape(len(rows), -1)
+    single = sums.shape[1] == 1
     if not hasattr(estimator, "predict_proba"):
-        if sums.shape[1] > 1:
+        if not single:
             raise NotImportable(f"{kind} gives no probabilities of more than two classes: calibrate it there first.")
-        return "step", (sums > 0).astype(np.float64)
+        return "step", sums, (sums > 0).astype(np.float64)
     shares = np.asarray(estimator.predict_proba(rows), np.float64)
-    if sums.shape[1] == 1:
+    if single:
         with np.errstate(over="ignore"):  # of a sum far below 0, whose probability is 0
             made, predicted = 1 / (1 + np.exp(-sums)), shares[:, 1:]
     else:
@@ -158,10 +140,10 @@ def _transform(estimator: Any, last: Any, rows: Any, sums: Any) -> tuple[str, An
         made, predicted = powers / powers.sum(axis=1, keepdims=True), shares
     if not np.allclose(made, predicted, rtol=1e-9, atol=CLOSE):
         raise NotImportable(f"The probabilities of this {kind} are no logistic function, or softmax, of its sums.")
-    return ("sigmoid" if sums.shape[1] == 1 else "softmax"), predicted
+    return ("sigmoid" if single else "softmax"), sums, predicted
 
 
-READERS = dict.fromkeys(
+LINKS = dict.fromkeys(
     (
         "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "Lars", "LarsCV",
         "LassoLars", "LassoLarsCV", "LassoLarsIC", "OrthogonalMatchingPursuit", "BayesianRidge", "ARDRegression",
@@ -171,4 +153,4 @@ READERS = dict.fromkeys(
     ),
     "identity",
 ) | {"PoissonRegressor": "exponential", "GammaRegressor": "exponential"}  # fmt: skip
-"""By the name of the estimator's class: the function of the sums of numbers."""
+"""By the name of the estimator's class: the function of the sum that a regressor predicts; unused of a classifier."""

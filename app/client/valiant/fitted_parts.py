@@ -19,7 +19,7 @@ class Fitted(NamedTuple):
 
 
 def classes_of(estimator: Any) -> list[Any]:
-    """Labels of the classes; none of numbers."""
+    """Labels of the classes; empty for a regressor."""
     return [value.item() if hasattr(value, "item") else value for value in getattr(estimator, "classes_", ())]
 
 

@@ -21,7 +21,6 @@ SCREENED = 300
 """Rows on which starts are compared."""
 PRECISION = 1e-10
 """Relative change of the likelihood at which a search ends."""
-
 DIFFERENCE = 1e-4
 """Change of a logarithm by which a curvature is measured."""
 
@@ -124,9 +123,11 @@ def _newton(descent: Callable[[Vector], tuple[float, Vector]], start: Point, bou
         x = start.x.copy()
         x[place] += DIFFERENCE if x[place] + DIFFERENCE <= bounds[place, 1] else -DIFFERENCE
         row[:] = (descent(x)[1] - start.slope)[moving] / (x[place] - start.x[place])
-    x, curvature = start.x.copy(), (curvature + curvature.T) / 2
-    if moving.size and np.linalg.eigvalsh(curvature)[0] > 0:
-        x[moving] -= scipy.linalg.solve(curvature, start.slope[moving], assume_a="pos")
+    curvature = (curvature + curvature.T) / 2
+    if not moving.size or np.linalg.eigvalsh(curvature)[0] <= 0:
+        return start
+    x = start.x.copy()
+    x[moving] -= scipy.linalg.solve(curvature, start.slope[moving], assume_a="pos")
     x = np.clip(x, *bounds.T)
     ended = Point(x, *descent(x))
     return ended if _steepness(ended, bounds) < _steepness(start, bounds) else start

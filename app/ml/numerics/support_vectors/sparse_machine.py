@@ -40,7 +40,9 @@ def solve_sparse(rows: SparseRows, diagonal: Vector, problem: Problem, settings:
     coef, weights, slopes, b = np.zeros(n), np.zeros(d + 1), np.zeros(n), 0.0
     rng, within, most = np.random.default_rng(0), settings.tol, min(settings.max_iter, max(PASSES, VISITS // n))
     active, least, highest = np.arange(n), -math.inf, math.inf
-    for done in range(1, most + 1):
+    done = 0
+    while True:
+        done += 1
         linear, order = problem.linear - b, rng.permutation(active)
         coordinate_steps(*matrix, linear, problem.lower, problem.upper, diagonal, sigma, order, coef, weights, slopes)
         b += sigma * float(weights[d])
@@ -61,4 +63,3 @@ def solve_sparse(rows: SparseRows, diagonal: Vector, problem: Problem, settings:
                 return found
             within *= TIGHTER
         active, least, highest = np.arange(n), -math.inf, math.inf
-    raise AssertionError("at least one pass")
