@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Context, Matrix, Vector
 from app.ml.numerics.gaussian_processes.marginal_likelihood import Observations, negative_likelihood
@@ -51,34 +52,39 @@ def likelihood_maximum(observations: Observations, search: Search, context: Cont
     starts = search.starts
     if not any(search.free):
         return Maximum(starts[0], converged=True, iterations=0, curve=[])
-    n = len(observations.targets)
-    best = Maximum(starts[0], converged=True, iterations=0, curve=[])
+    n, start, rows = len(observations.targets), starts[0], observations
     if n > SCREENED or len(starts) > 1:
-        some = observations.drawn(SCREENED, context.rng)
-        found = [_climb(some, start, search, lambda _: None) for start in starts]
-        best = min(found, key=lambda one: one.curve[-1])
+        rows = observations.drawn(SCREENED, context.rng)
+        best = min((_climb(rows, one, search, lambda _: None) for one in starts), key=lambda one: one.end.value)
+        start = best.logarithms
     if n > SCREENED or len(starts) == 1:
-        best = _climb(
-            observations, best.logarithms, search, lambda step: context.progress(min(0.95, step / search.max_iter))
-        )
-    return best
+        rows = observations
+        best = _climb(rows, start, search, lambda step: context.progress(min(0.95, step / search.max_iter)))
+    return _settled(rows, best, search)
 
 
-def _climb(observations: Observations, start: Vector, search: Search, follow: Callable[[int], None]) -> Maximum:
-    free, curve = np.array(search.free), list[float]()
+def _descent(observations: Observations, start: Vector, free: NDArray[np.bool_]) -> Callable[[Vector], "Point"]:
+    """The point of some values of the parameters that are learned; the others are those of the start."""
     logarithms = start.copy()
 
-    def descent(values: Vector) -> tuple[float, Vector]:
+    def descent(values: Vector) -> Point:
         logarithms[free] = values
         value, gradient = negative_likelihood(observations, logarithms)
-        return value, gradient[free]
+        return Point(values, value, gradient[free])
+
+    return descent
+
+
+def _climb(observations: Observations, start: Vector, search: Search, follow: Callable[[int], None]) -> "Climb":
+    free, curve = np.array(search.free), list[float]()
+    descent = _descent(observations, start, free)
 
     def each(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         curve.append(float(intermediate_result.fun))
         follow(len(curve))
 
     found = scipy.optimize.minimize(
-        descent,
+        lambda values: descent(values)[1:],
         start[free],
         jac=True,
         method="L-BFGS-B",
@@ -86,11 +92,31 @@ def _climb(observations: Observations, start: Vector, search: Search, follow: Ca
         callback=each,
         options={"maxiter": search.max_iter, "ftol": PRECISION, "gtol": 1e-6 * len(start)},
     )
-    bounds = search.bounds[free]
-    last = _newton(descent, Point(found.x, float(found.fun), found.jac), bounds)
+    logarithms = start.copy()
+    logarithms[free] = found.x
+    end = Point(found.x, float(found.fun), found.jac)
+    return Climb(logarithms, end, bool(found.status == 0), int(found.nit), curve)
+
+
+def _settled(observations: Observations, climb: "Climb", search: Search) -> Maximum:
+    """After a step of Newton's method. observations: of the climb."""
+    free = np.array(search.free)
+    logarithms, bounds = climb.logarithms.copy(), search.bounds[free]
+    last = _newton(_descent(observations, logarithms, free), climb.end, bounds)
     logarithms[free] = last.x
-    there = found.status == 0 or _steepness(last, bounds) <= PRECISION * max(abs(last.value), 1.0)
-    return Maximum(logarithms, bool(there), int(found.nit), [*curve, last.value])
+    there = climb.converged or _steepness(last, bounds) <= PRECISION * max(abs(last.value), 1.0)
+    return Maximum(logarithms, there, climb.iterations, [*climb.curve, last.value])
+
+
+class Climb(NamedTuple):
+    """The way up from one start."""
+
+    logarithms: Vector
+    """(p + 1,) at its end."""
+    end: "Point"
+    converged: bool
+    iterations: int
+    curve: list[float]
 
 
 class Point(NamedTuple):
@@ -112,7 +138,7 @@ def _steepness(point: Point, bounds: Matrix) -> float:
     return float(step @ step)
 
 
-def _newton(descent: Callable[[Vector], tuple[float, Vector]], start: Point, bounds: Matrix) -> Point:
+def _newton(descent: Callable[[Vector], Point], start: Point, bounds: Matrix) -> Point:
     """After one step of Newton's method, whose curvatures are differences of slopes, if it makes the slope less.
 
     Values near a minimum differ by rounding while the parameters are still some 1e-5 away: slopes are nearer the truth.
@@ -122,12 +148,11 @@ def _newton(descent: Callable[[Vector], tuple[float, Vector]], start: Point, bou
     for row, place in zip(curvature, moving, strict=True):
         x = start.x.copy()
         x[place] += DIFFERENCE if x[place] + DIFFERENCE <= bounds[place, 1] else -DIFFERENCE
-        row[:] = (descent(x)[1] - start.slope)[moving] / (x[place] - start.x[place])
+        row[:] = (descent(x).slope - start.slope)[moving] / (x[place] - start.x[place])
     curvature = (curvature + curvature.T) / 2
     if not moving.size or np.linalg.eigvalsh(curvature)[0] <= 0:
         return start
     x = start.x.copy()
     x[moving] -= scipy.linalg.solve(curvature, start.slope[moving], assume_a="pos")
-    x = np.clip(x, *bounds.T)
-    ended = Point(x, *descent(x))
+    ended = descent(np.clip(x, *bounds.T))
     return ended if _steepness(ended, bounds) < _steepness(start, bounds) else start
