@@ -1,22 +1,24 @@
 """Damaged files of every format: read or refused, or the end of the process that reads them, which is a child."""
 
 import io
-import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.errors import ValiantError
-from app.ingest import parsing_child
 from app.schemas.datasets import FileFormat
+from tests.ingest import parser_forks
+from tests.ingest.parser_forks import READ, REFUSED, UNNAMED
 from tests.ingest.workbooks import ods, xls, xlsx
 
 WORKBOOKS = {FileFormat.XLSX: xlsx, FileFormat.XLS: xls, FileFormat.ODS: ods}
 TABLE = pa.table({"a": np.arange(100.0), "b": [f"v{n % 7}" for n in range(100)], "c": [n % 2 == 0 for n in range(100)]})
-READ, REFUSED, UNNAMED = 0, 1, 2
+ROOT = Path(__file__).parents[2]
 
 
 def honest(file_format):
@@ -54,28 +56,26 @@ def mutants(file_format, count):
         yield data.tobytes()
 
 
-def outcome(data, order, tmp_path):
-    """In a child of its own, under its limits: READ, REFUSED, UNNAMED, or minus the signal that ended it."""
-    (tmp_path / "upload").write_bytes(data)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            parsing_child._limit(order)
-            with (tmp_path / "upload").open("rb") as upload, (tmp_path / "chunks").open("w+b") as chunks:
-                parsing_child.parse(order, upload.fileno(), chunks)
-            os._exit(READ)
-        except (ValiantError, MemoryError):
-            os._exit(REFUSED)
-        finally:
-            os._exit(UNNAMED)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """`outcome(data, order)` in a child of its own: READ, REFUSED, UNNAMED, or minus the signal that ended it."""
+    folder = tmp_path_factory.mktemp("parsed")
+    command = [sys.executable, "-m", parser_forks.__name__, str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forks:
+
+        def parse(data, order):
+            (folder / "upload").write_bytes(data)
+            print(order.model_dump_json(), file=forks.stdin, flush=True)
+            return int(forks.stdout.readline())
+
+        yield parse
 
 
 @pytest.mark.parametrize("file_format", list(FileFormat))
-def test_damaged_files_are_read_or_refused(order, tmp_path, file_format):
+def test_damaged_files_are_read_or_refused(order, outcome, file_format):
     sent = order(file_format=file_format, memory_bytes=512 << 20, seconds=20)
-    assert outcome(honest(file_format), sent, tmp_path) == READ
-    outcomes = [outcome(data, sent, tmp_path) for data in mutants(file_format, 60)]
+    assert outcome(honest(file_format), sent) == READ
+    outcomes = [outcome(data, sent) for data in mutants(file_format, 60)]
     assert REFUSED in outcomes
     assert UNNAMED not in outcomes
     assert -signal.SIGKILL not in outcomes
