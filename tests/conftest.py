@@ -152,6 +152,15 @@ def api_factory(stack):
         yield start
 
 
+@pytest.fixture(scope="session")
+def api_address(api_factory):
+    """`api_address(**settings)`: of the one `valiant api` with these settings that tests share. Do not stop it."""
+    from functools import cache
+
+    # Models of the module before are forgotten by the time that another has trained its own.
+    return cache(lambda **settings: api_factory(pointer_seconds=0.1, stale_seconds=0, **settings)[1])
+
+
 @pytest.fixture
 def stack_factory():
     """`stack_factory(**settings)`: servers of your own, to kill (`stack.servers["broker"].kill()`, then `.start()`)."""

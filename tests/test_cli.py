@@ -62,8 +62,8 @@ def test_what_is_no_url_of_a_database_is_one_sentence(capsys, monkeypatch, comma
     assert "hidden" not in printed
 
 
-def test_health_follows_the_port(capsys, monkeypatch, api_factory):
-    _, address = api_factory()
+def test_health_follows_the_port(capsys, monkeypatch, api_address):
+    address = api_address()
     monkeypatch.setenv("VALIANT_PORT", address.rpartition(":")[2])
     assert failure(capsys, "health") == (0, "")
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -53,8 +53,8 @@ def npm(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def address(api_factory):
-    return api_factory()[1]
+def address(api_address):
+    return api_address()
 
 
 @pytest.mark.usefixtures("worker")

@@ -104,8 +104,8 @@ def test_every_algorithm_has_a_page_with_all_its_parameters():
 
 
 @pytest.fixture(scope="module")
-def address(api_factory, worker):
-    return api_factory()[1]
+def address(api_address, worker):
+    return api_address()
 
 
 @pytest.fixture(scope="module")

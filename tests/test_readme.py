@@ -187,8 +187,8 @@ def test_decisions_are_short():
 
 
 @pytest.mark.usefixtures("worker")
-def test_its_curl_commands_work_as_printed(api_factory):
-    _, address = api_factory()
+def test_its_curl_commands_work_as_printed(api_address):
+    address = api_address()
     block = next(block for block in COMMANDS if "curl" in block)
     done = subprocess.run(
         ["sh", "-eu", "-c", block.replace("http://127.0.0.1:8000", address)],

@@ -32,8 +32,8 @@ def generated(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def address(api_factory):
-    return api_factory()[1]
+def address(api_address):
+    return api_address()
 
 
 @pytest.mark.usefixtures("worker")

@@ -46,3 +46,14 @@ export const upload = (file, name) =>
 
 /** A part of an address from what people have named. */
 export const part = encodeURIComponent;
+
+/** All items of a list that is short. */
+export async function readAll(address, signal) {
+  const found = [];
+  for (let cursor = null; ;) {
+    const page = await get(`${address}?limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
+    found.push(...page.items);
+    cursor = page.next_cursor;
+    if (!cursor) return found;
+  }
+}

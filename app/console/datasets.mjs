@@ -50,6 +50,7 @@ export function Dataset({ named: [id] }) {
   return html`<${Loaded} from=${loaded}>${(one) => html`
     <${Page} title=${one.name} how=${HOW.one(one)} actions=${html`
         <a class="button" href=${`#/train?dataset=${one.id}`}>Train a model</a>
+        <a class="button quiet" href=${`#/datasets/${one.id}/difference`}>Compare</a>
         <a class="button quiet" href=${`/v1/datasets/${one.id}/file`} download=${`${one.name}.csv`}>Download</a>
         <button class="quiet" onClick=${drop}>Delete</button>`}>
       <${Fault} error=${error} />
@@ -73,7 +74,7 @@ const Sheet = ({ of: one }) => html`<li class="card">
   <p class="soft">${one.kind}${one.distinct === undefined ? "" : `, ${number(one.distinct)} different`}${one.missing ? `, ${number(one.missing)} missing` : ""}</p>
   ${one.histogram?.length > 0 && html`<${Histogram} bins=${one.histogram} name=${one.name} />`}
   ${one.kind === "numeric" && html`<p class="soft">${number(one.minimum)} to ${number(one.maximum)}, median ${number(one.median)}</p>`}
-  ${one.top?.length > 0 && html`<p class="soft" dir="auto">${one.top.slice(0, 3).map((top) => `${top.value} (${number(top.count)})`).join(", ")}</p>`}
+  ${one.top_levels?.length > 0 && html`<p class="soft" dir="auto">${one.top_levels.slice(0, 3).map((top) => `${top.value} (${number(top.count)})`).join(", ")}</p>`}
   ${one.warnings?.map((text) => html`<p class="warning">${text}</p>`)}
 </li>`;
 

@@ -2,15 +2,18 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Lines } from "./charts.mjs";
+import { Result } from "./result.mjs";
 import { Facts, Fault, Loaded, Page, State, Table, html, useAction, useLoaded, usePages, when } from "./view.mjs";
 
 const STATES = ["", "queued", "running", "succeeded", "failed", "cancelled", "timed_out"];
+const KINDS = ["bootstrap", "calibrate", "combine", "compare", "evaluate", "import", "optimise", "predict", "rank", "search", "select", "suggest", "train", "update"];
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
 
 export function Jobs() {
   const [state, choose] = useState("");
   const [list, pager] = usePages(`/v1/jobs?limit=50${state && `&state=${state}`}`, get);
-  return html`<${Page} title="Jobs" lead="Long-running work: training, searches, evaluations. A job that was accepted reaches an end, whichever process dies." how=${HOW.list}>
+  return html`<${Page} title="Jobs" lead="Long-running work: training, searches, evaluations. A job that was accepted reaches an end, whichever process dies." how=${HOW.list}
+      actions=${html`<label>New job <select value="" onChange=${(event) => { location.hash = `#/new/${event.target.value}`; }}><option value="">choose a kind</option>${KINDS.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>`}>
     <label class="inline">State <select value=${state} onChange=${(event) => choose(event.target.value)}>
       ${STATES.map((one) => html`<option value=${one}>${one.replace("_", " ") || "all"}</option>`)}
     </select></label>
@@ -57,6 +60,7 @@ export function Job({ named: [id] }) {
       ${job.warnings.map((text) => html`<p class="warning">${text}</p>`)}
       ${curves(job).map((one) => html`<${Lines} title=${one.name} x="step" series=${[one]} />`)}
       <${Facts} of=${{ Submitted: when(job.created_at), Started: job.started_at && when(job.started_at), Ended: job.finished_at && when(job.finished_at), Model: job.model, Version: job.version, Attempt: `${job.attempt} of at most ${job.max_attempts}`, Id: job.id }} />
+      ${job.result && html`<${Result} of=${job.result} />`}
       <h2>States</h2>
       <${Table} caption="States of the job" rows=${job.transitions} columns=${[
         { name: "State", show: (one) => html`<${State} of=${one.state} />` },

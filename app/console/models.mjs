@@ -52,7 +52,19 @@ export function Model({ named: [name] }) {
         { name: "", show: (one) => html`<button class="quiet" disabled=${busy || model.aliases.some((alias) => alias.alias === "champion" && alias.version === one.version)}
           onClick=${() => act(() => promote(model, one.version))} aria-label=${`Promote version ${one.version}`}>Promote</button>` },
       ]} />
+      ${model.aliases.map((one) => html`<${Moves} key=${one.etag} model=${name} alias=${one.alias} />`)}
     </${Page}>`}</${Loaded}>`;
+}
+
+/** Moves of an alias, newest first. */
+function Moves({ model, alias }) {
+  const [list, pager] = usePages(`/v1/models/${part(model)}/aliases/${part(alias)}/history?limit=20`, get);
+  return html`<h2>${`Moves of ${alias}`}</h2>
+    <${Loaded} from=${list}>${(page) => html`<${Table} caption=${`Moves of ${alias}`} rows=${page.items} columns=${[
+      { name: "Time", show: (one) => when(one.at) },
+      { name: "Version", number: true, show: (one) => one.version ?? "none" },
+      { name: "Request", show: (one) => html`<code>${one.request_id}</code>` },
+    ]} />${pager}`}</${Loaded}>`;
 }
 
 const HOW = {

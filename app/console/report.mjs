@@ -3,9 +3,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Interval } from "./charts.mjs";
 import { Clusters } from "./clusters.mjs";
+import { Dendrogram } from "./dendrogram.mjs";
+import { CellMap } from "./map.mjs";
 import { promote } from "./models.mjs";
+import { Scatter } from "./scatter.mjs";
 import { Copied, Facts, Fault, Loaded, Page, Table, html, number, size, useAction, useLoaded, when } from "./view.mjs";
 
+/** Training rows up to which all merges of a dendrogram are read. */
+const ROWS = 10_000;
 const at = (model, version) => `/v1/models/${part(model)}/versions/${version}`;
 
 export function Version({ named: [name, version] }) {
@@ -17,9 +22,11 @@ export function Version({ named: [name, version] }) {
   const [act, { error, busy }] = useAction(async (change) => { await change(); loaded.reload(); });
   const [again, repeated] = useAction(async () => { location.hash = `#/jobs/${(await post(`${at(name, version)}/reproduce`)).id}`; });
   return html`<${Loaded} from=${loaded}>${({ model, one, report, plots }) => {
+    const drawn = new Set(plots.map((plot) => plot.name)), rows = report.row_sample;
     const aliases = model.aliases.filter((alias) => alias.version === one.version).map((alias) => alias.alias);
     return html`<${Page} title=${`${name}, version ${version}`} lead=${report.evidence} how=${how(one)} actions=${html`
         <a class="button" href=${`#/models/${part(name)}/${version}/try`}>Try it</a>
+        ${drawn.has("tree_diagram") && html`<a class="button quiet" href=${`#/models/${part(name)}/${version}/tree`}>Tree</a>`}
         <button class="quiet" disabled=${busy || aliases.includes("champion")} onClick=${() => act(() => promote(model, one.version))}>
           ${aliases.includes("champion") ? "Is the champion" : "Promote to champion"}</button>`}>
       <${Fault} error=${error || repeated.error} />
@@ -29,6 +36,9 @@ export function Version({ named: [name, version] }) {
       <${Metrics} title="Training rows" of=${report.train} folded=${report.test.length > 0} />
       <${Guarantees} of=${report.guarantees} />
       ${one.task === "clustering" && html`<${Clusters} model=${name} version=${version} />`}
+      ${drawn.has("dendrogram_diagram") && report.rows_train <= ROWS && html`<${Dendrogram} model=${name} version=${version} />`}
+      ${drawn.has("map_planes") && html`<${CellMap} model=${name} version=${version} inputs=${one.inputs} />`}
+      ${rows?.axes.length > 1 && html`<${Scatter} sample=${rows} dataset=${one.dataset} />`}
       ${plots.length > 0 && html`<section><h2>Plots</h2><div class="plots">
         ${plots.map((plot) => html`<${Plot} address=${`${at(name, version)}/plots/${part(plot.name)}`} plot=${plot} />`)}
       </div></section>`}

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Lines } from "./charts.mjs";
-import { Field } from "./form.mjs";
+import { Field, changed, faultsBelow } from "./form.mjs";
 import { Copied, Facts, Fault, Loaded, Page, html, number, useAction, useLoaded } from "./view.mjs";
 
 export function Theory({ query }) {
@@ -31,15 +31,13 @@ function Calculator({ cards, document, first }) {
     show(await post(`/v1/theory/${part(name)}`, values));
   });
   const pick = (other) => { choose(other); set(requestOf(document, other).example); show(); };
-  const change = (field, value) => set((before) => {
-    const { [field]: _, ...rest } = before;
-    return value === undefined ? rest : { ...rest, [field]: value };
-  });
+  const faults = faultsBelow(error?.errors || [], "");
+  const change = (field, value) => set((before) => changed(before, field, value));
   return html`<label class="inline">Calculator <select value=${name} onChange=${(event) => pick(event.target.value)}>${cards.map((one) => html`<option value=${one.name}>${one.title}</option>`)}</select></label>
     <p class="lead">${card.description.split("\n\n").slice(1, 2)}</p>
     <form onSubmit=${run}>
       <div class="fields">${Object.entries(schema.properties).map(([field, one]) => html`<${Field} key=${name + field} name=${field} schema=${one} value=${values[field]}
-        faults=${error?.errors?.filter((fault) => fault.pointer.split("/")[1] === field).map((fault) => fault.detail)} change=${(value) => change(field, value)} />`)}</div>
+        faults=${faults.filter((fault) => fault.path[0] === field).map((fault) => ({ ...fault, path: fault.path.slice(1) }))} change=${(value) => change(field, value)} />`)}</div>
       <p><button disabled=${busy}>Calculate</button></p>
     </form>
     <${Fault} error=${error} />

@@ -1,26 +1,16 @@
-// A training: what to predict, by which algorithm, with live answers of the dry run.
+// A training: what to predict, by which algorithm, with a dry run of every change.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, part, post } from "./api.mjs";
-import { Parameters } from "./form.mjs";
-import { Copied, Fault, Loaded, Page, duration, html, size, useAction, useLoaded } from "./view.mjs";
+import { get, part, post, readAll } from "./api.mjs";
+import { DryRun, useDryRun } from "./dry-run.mjs";
+import { Parameters, changed, faultsBelow } from "./form.mjs";
+import { Copied, Loaded, Page, html, useAction, useLoaded } from "./view.mjs";
 
-const PAUSE = 350;
 const FIRST = { classification: "gradient_boosting", regression: "gradient_boosting", none: "kmeans" };
-
-const readAll = async (address, signal) => {
-  const found = [];
-  for (let cursor = null; ;) {
-    const page = await get(`${address}?limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
-    found.push(...page.items);
-    cursor = page.next_cursor;
-    if (!cursor) return found;
-  }
-};
 
 export function Train({ query }) {
   const loaded = useLoaded(async (signal) => {
     const [datasets, algorithms] = await Promise.all([get("/v1/datasets?limit=100", { signal }), readAll("/v1/algorithms", signal)]);
-    return { datasets: datasets.items, algorithms };
+    return { datasets: datasets.items, algorithms: algorithms.filter((one) => one.trainable) };
   }, []);
   return html`<${Loaded} from=${loaded}>${({ datasets, algorithms }) => datasets.length
     ? html`<${Form} datasets=${datasets} algorithms=${algorithms} first=${query.get("dataset") || datasets[0].id} />`
@@ -48,16 +38,13 @@ function Form({ datasets, algorithms, first }) {
     model, dataset: dataset.id, ...(target && { target }), algorithm: { name, ...parameters },
     ...(target && share !== "" && { validation: { method: "holdout", test_fraction: Number(share) } }),
   }, [dataset, target, name, parameters, model, share]);
-  const dry = useDryRun(body);
+  const dry = useDryRun("train", body);
   const [submit, { busy, error }] = useAction(async (event) => {
     event.preventDefault();
     location.hash = `#/jobs/${(await post("/v1/jobs/train", body)).id}`;
   });
-  const faults = byField(dry.error?.errors || []);
-  const change = (key, value) => set((before) => {
-    const { [key]: _, ...rest } = before;
-    return value === undefined ? rest : { ...rest, [key]: value };
-  });
+  const faults = byField(dry.error?.errors || [], algorithm?.parameters.properties || {});
+  const change = (key, value) => set((before) => changed(before, key, value));
   const Wrong = ({ at }) => (faults.elsewhere[at] || []).map((text) => html`<p class="wrong" role="alert">${text}</p>`);
   return html`<${Page} title="Train" lead="Choose what to predict and by which algorithm. Every field has a default that works." how=${body && how(body)}>
     <form class="train" onSubmit=${submit}>
@@ -79,47 +66,22 @@ function Form({ datasets, algorithms, first }) {
             ${algorithms.map((one) => html`<option value=${one.name}>${one.name}</option>`)}</select>
           <p class="help">${algorithm?.gist} <a href=${`/docs/guide/algorithms/${name}`}>Read more</a></p><${Wrong} at="/algorithm" /></div>
       </section>
-      <aside class="card" aria-live="polite">
-        <h2>Dry run</h2>
-        ${dry.value ? html`<p>${`${duration(dry.value.seconds)}, ${size(dry.value.memory_bytes)} of memory`}</p>
-            <p class="soft">${`${dry.value.task} of ${dry.value.rows} rows by ${dry.value.features.length} columns`}</p>
-            ${dry.value.warnings.map((text) => html`<p class="warning">${text}</p>`)}`
-          : dry.error ? html`<p class="wrong">${`${dry.error.errors.length || 1} to correct`}</p>${faults.rest.map((one) => html`<p class="wrong"><code>${one.pointer}</code> ${one.detail}</p>`)}${dry.error.errors.length ? null : html`<p>${dry.error.message}</p>`}`
-          : html`<p class="soft">Checking…</p>`}
-        <button disabled=${busy || !dry.value}>${busy ? "Submitting…" : "Train"}</button>
-        <${Fault} error=${error} />
-      </aside>
+      <${DryRun} of=${dry} rest=${faults.rest} problem=${error}><button disabled=${busy || !dry.value}>${busy ? "Submitting…" : "Train"}</button></${DryRun}>
       <details class="parameters" open><summary>Parameters of ${name}</summary>
-        ${algorithm && html`<${Parameters} key=${name} schema=${algorithm.parameters} values=${parameters} faults=${faults.parameters} change=${change} />`}
+        ${algorithm && html`<${Parameters} key=${name} schema=${algorithm.parameters} values=${parameters} faults=${faults.parameters} change=${change} algorithms=${algorithms} />`}
       </details>
     </form>
     ${body && html`<details><summary>The request</summary><${Copied} text=${JSON.stringify(body, null, 1)} /></details>`}
   </${Page}>`;
 }
 
-/** What the service thinks of the request, shortly after the last change. */
-function useDryRun(body) {
-  const [state, set] = useState({});
-  useEffect(() => {
-    if (!body) return undefined;
-    const stop = new AbortController();
-    const timer = setTimeout(() => post("/v1/jobs/train:validate", body, { signal: stop.signal }).then(
-      (value) => set({ value }),
-      (error) => error.name === "AbortError" || set({ error }),
-    ), PAUSE);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [body]);
-  return state;
-}
-
 const PLACES = ["/dataset", "/target", "/model", "/algorithm", "/validation/test_fraction"];
-const byField = (errors) => {
-  const found = { parameters: {}, elsewhere: {}, rest: [] };
+const byField = (errors, parameters) => {
+  const found = { parameters: faultsBelow(errors, "/algorithm"), elsewhere: {}, rest: [] };
   for (const one of errors) {
     const [, parameter] = one.pointer.match(/^\/algorithm\/([^/]+)/) || [];
-    if (parameter) (found.parameters[parameter] ??= []).push(one.detail);
-    else if (PLACES.includes(one.pointer)) (found.elsewhere[one.pointer] ??= []).push(one.detail);
-    else found.rest.push(one);
+    if (PLACES.includes(one.pointer)) (found.elsewhere[one.pointer] ??= []).push(one.detail);
+    else if (!(parameter in parameters)) found.rest.push(one);
   }
   return found;
 };

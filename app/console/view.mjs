@@ -105,7 +105,7 @@ export function Table({ caption, columns, rows, empty = "Nothing yet." }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
     <table>
       <caption class="hidden">${caption}</caption>
-      <thead><tr>${columns.map((one) => html`<th scope="col" class=${one.number ? "number" : ""}>${one.name}</th>`)}</tr></thead>
+      <thead><tr>${columns.map((one, place) => html`<th scope="col" class=${one.number && place ? "number" : ""}>${one.name}</th>`)}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>
         ${columns.map((one, place) => place
           ? html`<td class=${one.number ? "number" : ""}>${one.show(row)}</td>`

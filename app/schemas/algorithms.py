@@ -35,6 +35,7 @@ class AlgorithmCard(Wire):
 
     name: str = Field(description="Name of the algorithm, as a request gives it.")
     title: str = Field(description="Name and idea of the algorithm in one sentence.")
+    trainable: bool = Field(True, description="True if a training can choose it; false: its models are only imported.")
     tasks: list[str] = Field(description="Tasks that the algorithm can do.")
     targets: dict[str, Literal["never", "optional", "needed"]] = Field(
         description="Use of a target by task. `needed`: the fit learns from it; `optional`: predictions are compared "
@@ -64,7 +65,8 @@ class AlgorithmCard(Wire):
     )
     parameters: dict[str, Any] = Field(
         description="JSON Schema of the parameters beside `name`. One that is itself an algorithm refers to "
-        "`Learner` in `/openapi.json`."
+        "`Learner` in `/openapi.json`. Those that change a model most have `x-level` critical, those that hardly "
+        "anyone sets expert."
     )
 
 

@@ -140,10 +140,9 @@ def test_an_operator_manages_projects(guarded, key):
 
 
 @pytest.fixture(scope="module")
-def served(api_factory):
+def served(api_address):
     """The address of an API process that wants keys."""
-    _, address = api_factory(auth="keys")
-    return address
+    return api_address(auth="keys")
 
 
 def test_the_fast_path_wants_keys_too(served, key, services, publish):

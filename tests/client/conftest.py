@@ -4,8 +4,8 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def address(api_factory, worker):
-    return api_factory()[1]
+def address(api_address, worker):
+    return api_address()
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,9 @@ from app.cli import main
 
 
 @pytest.fixture(scope="module")
-def guarded(api_factory, settings):
+def guarded(api_address, settings):
     """Environment of commands for an API that wants keys, and of whoever has its database."""
-    _, address = api_factory(auth="keys")
-    return {"VALIANT_URL": address, "VALIANT_DATABASE_URL": settings.database_url.get_secret_value()}
+    return {"VALIANT_URL": api_address(auth="keys"), "VALIANT_DATABASE_URL": settings.database_url.get_secret_value()}
 
 
 @pytest.fixture

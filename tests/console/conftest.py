@@ -29,8 +29,8 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def address(api_factory, worker):
-    return api_factory(auth="keys")[1]
+def address(api_address, worker):
+    return api_address(auth="keys")
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +66,55 @@ def page(browser, address, secret):
     assert elsewhere == []
     assert opened.evaluate("window.violations") == []
     context.close()
+
+
+@pytest.fixture
+def serious_faults():
+    """`serious_faults(page)`: what keeps people from using a page, by the rule of axe that it breaks."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    def find(page):
+        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        serious = [one for one in found if one["impact"] in {"serious", "critical"}]
+        return {one["id"]: [node["html"][:200] for node in one["nodes"]] for one in serious}
+
+    return find
+
+
+@pytest.fixture
+def send(page, address):
+    """`send(method, path, body)`: a request of the console's own page, with its session."""
+
+    def run(method, path, body=None):
+        program = """async ([method, path, body]) => {
+            const content = body === null ? undefined : JSON.stringify(body);
+            const headers = {"Content-Type": "application/json"};
+            return (await fetch(path, {method, headers, body: content})).json(); }"""
+        return page.evaluate(program, [method, path, body])
+
+    return run
+
+
+@pytest.fixture
+def train(page, send):
+    """`train(model, algorithm, target)`: a version of a model of iris."""
+    page.get_by_role("button", name="iris").click()
+    page.get_by_role("heading", name="iris", exact=True).wait_for()
+    dataset = page.url.rpartition("/")[2]
+
+    def run(model, algorithm, target="species", **parameters):
+        body = {"model": model, "dataset": dataset, "algorithm": {"name": algorithm, **parameters}}
+        job = send("POST", "/v1/jobs/train", body | ({"target": target} if target else {}))
+        page.goto(f"{page.url.partition('#')[0]}#/jobs/{job['id']}")
+        page.get_by_role("link", name="Read the report").wait_for()
+
+    return run
+
+
+@pytest.fixture
+def go(page):
+    def to(place, title):
+        page.goto(f"{page.url.partition('#')[0]}#/{place}")
+        page.get_by_role("heading", level=1, name=title).wait_for()
+
+    return to

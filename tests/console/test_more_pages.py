@@ -2,47 +2,6 @@
 
 import json
 
-import pytest
-
-
-@pytest.fixture
-def send(page, address):
-    """`send(method, path, body)`: a request of the console's own page, with its session."""
-
-    def run(method, path, body=None):
-        program = """async ([method, path, body]) => {
-            const content = body === null ? undefined : JSON.stringify(body);
-            const headers = {"Content-Type": "application/json"};
-            return (await fetch(path, {method, headers, body: content})).json(); }"""
-        return page.evaluate(program, [method, path, body])
-
-    return run
-
-
-@pytest.fixture
-def train(page, send):
-    """`train(model, algorithm, target)`: a version of a model of iris."""
-    page.get_by_role("button", name="iris").click()
-    page.get_by_role("heading", name="iris", exact=True).wait_for()
-    dataset = page.url.rpartition("/")[2]
-
-    def run(model, algorithm, target="species", **parameters):
-        body = {"model": model, "dataset": dataset, "algorithm": {"name": algorithm, **parameters}}
-        job = send("POST", "/v1/jobs/train", body | ({"target": target} if target else {}))
-        page.goto(f"{page.url.partition('#')[0]}#/jobs/{job['id']}")
-        page.get_by_role("link", name="Read the report").wait_for()
-
-    return run
-
-
-@pytest.fixture
-def go(page):
-    def to(place, title):
-        page.goto(f"{page.url.partition('#')[0]}#/{place}")
-        page.get_by_role("heading", level=1, name=title).wait_for()
-
-    return to
-
 
 def test_versions_are_compared(page, train, go):
     for algorithm in ("logistic", "ridge"):

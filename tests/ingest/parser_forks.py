@@ -19,7 +19,8 @@ def main():
     without_optional()  # as the parser itself
     folder = Path(sys.argv[1])
     for line in sys.stdin:
-        print(_outcome(Order.model_validate_json(line), folder), flush=True)
+        sys.stdout.write(f"{_outcome(Order.model_validate_json(line), folder)}\n")
+        sys.stdout.flush()
 
 
 def _outcome(order, folder):

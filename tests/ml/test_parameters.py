@@ -9,6 +9,7 @@ import pytest
 from app.ml import nested
 from app.ml.catalogue import catalogue, find
 from app.ml.contract.algorithm import Data, Task
+from app.ml.contract.parameter_levels import CRITICAL, EXPERT, level
 
 COUNT, NUMBER, TRUTH, WORD = "integer", "number", "boolean", "string"
 TABLE = {
@@ -186,3 +187,10 @@ def test_penalties_beside_the_mean_do_not_depend_on_the_sum_of_weights(algorithm
     once, factor = coefficients(0.3, 1), 3 if algorithm in SUM else 1
     np.testing.assert_allclose(coefficients(0.3 * factor, 3), once, rtol=1e-5)
     assert np.abs(coefficients(0.9, 1) - once).max() > 1e-3
+
+
+def test_every_algorithm_shows_something_first_and_levels_name_parameters_that_exist():
+    named = {name: entry.algorithm.params.model_fields.keys() for name, entry in catalogue().items()}
+    assert CRITICAL.isdisjoint(EXPERT)
+    assert (CRITICAL | EXPERT) - set().union(*named.values()) == set()
+    assert {name for name, fields in named.items() if fields and all(level(one) == "expert" for one in fields)} == set()

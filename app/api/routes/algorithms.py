@@ -13,6 +13,7 @@ from app.api.params.common import Cursor, Limit
 from app.ml import nested
 from app.ml.catalogue import every_entry, find
 from app.ml.contract.algorithm import JSON, Algorithm, Params
+from app.ml.contract.parameter_levels import level
 from app.schemas.algorithms import AlgorithmCard, AlgorithmPage, output_cards
 
 AlgorithmName = Annotated[str, Path(max_length=100, description="The algorithm's name.")]
@@ -44,6 +45,7 @@ def _card(name: str) -> AlgorithmCard:
     return AlgorithmCard(
         name=entry.name,
         title=entry.title,
+        trainable=algorithm.offered,
         tasks=sorted(algorithm.tasks),
         targets={task: algorithm.target_use(task).value for task in sorted(algorithm.tasks)},
         gist=entry.gist,
@@ -78,4 +80,10 @@ def _parameters(params: type[Params]) -> JSON:
         own = json.dumps(schema)
         used = [name for name in definitions if f'"#/$defs/{name}"' in own]
         definitions = {name: {"$ref": f"/openapi.json#/components/schemas/{name}"} for name in used}
-    return schema | ({"$defs": definitions} if definitions else {})
+    properties = {name: one | _level(name) for name, one in schema.get("properties", {}).items()}
+    return schema | ({"properties": properties} if properties else {}) | ({"$defs": definitions} if definitions else {})
+
+
+def _level(name: str) -> JSON:
+    found = level(name)
+    return {} if found == "secondary" else {"x-level": found}

@@ -246,9 +246,9 @@ def test_any_bytes_come_back_in_any_chunks(text, way, size, cut):
         asyncio.run(inflated(packed[: max(1, len(packed) - cut)], Inflater(inflater._name), most=1 << 30))
 
 
-def test_the_same_over_a_real_connection(api_factory, numeric):
+def test_the_same_over_a_real_connection(api_address, numeric):
     """Where requests mostly go past the server's own parser."""
-    address, url = api_factory()[1], f"/v1/models/{numeric()}/predict"
+    address, url = api_address(), f"/v1/models/{numeric()}/predict"
     body = orjson.dumps({"columns": NAMES, "data": ROWS.tolist()})
     with httpx.Client(base_url=address) as client:
         plain = [client.post(url, content=body, headers={"Content-Type": JSON}).content for _ in range(2)]

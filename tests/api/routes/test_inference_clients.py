@@ -17,8 +17,8 @@ def model(services, publish):
 
 
 @pytest.fixture(scope="module")
-def address(api_factory):
-    return api_factory()[1]
+def address(api_address):
+    return api_address()
 
 
 @pytest.fixture(scope="module")

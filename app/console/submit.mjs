@@ -1,0 +1,56 @@
+// A job of any kind: a form made from the OpenAPI document of this service.
+import { useMemo, useState } from "preact/hooks";
+import { get, part, post, readAll } from "./api.mjs";
+import { DryRun, useDryRun } from "./dry-run.mjs";
+import { Parameters, changed, faultsBelow } from "./form.mjs";
+import { Copied, Loaded, Page, html, useAction, useLoaded } from "./view.mjs";
+
+const TITLES = {
+  bootstrap: "Bootstrap", calibrate: "Calibrate", combine: "Combine models", compare: "Compare", evaluate: "Evaluate", import: "Import a model", optimise: "Optimise inputs",
+  predict: "Predict a dataset", rank: "Rank columns", search: "Search", select: "Select columns", suggest: "Suggest experiments", train: "Train", update: "Update a model",
+};
+
+export function Submit({ named: [kind], query }) {
+  const loaded = useLoaded(async (signal) => {
+    const [document, algorithms, datasets, models] = await Promise.all([get("/openapi.json", { signal }), readAll("/v1/algorithms", signal),
+      get("/v1/datasets?limit=100", { signal }), get("/v1/models?limit=100", { signal })]);
+    return { document, algorithms: algorithms.filter((one) => one.trainable), choices: { dataset: datasets.items.map((one) => one.name), model: models.items.map((one) => one.name) } };
+  }, []);
+  return html`<${Loaded} from=${loaded}>${(all) => html`<${Form} key=${kind} kind=${kind} given=${Object.fromEntries(query)} ...${all} />`}</${Loaded}>`;
+}
+
+/** The schema of the request: enumerations written out, and what it needs or its example has first. */
+function requestOf(document, kind) {
+  const { summary, description, requestBody } = document.paths[`/v1/jobs/${kind}`].post, { schemas } = document.components;
+  const { schema, example } = requestBody.content["application/json"], named = (one) => schemas[one.$ref?.split("/").pop()];
+  const whole = named(schema) || schema, written = (one) => named(one)?.enum ? { ...one, ...named(one) } : one;
+  const properties = Object.entries(whole.properties).map(([name, one]) => [name, {
+    ...written(one), ...(one.anyOf && { anyOf: one.anyOf.map(written) }), description: one.description,
+    "x-level": whole.required?.includes(name) || (name in example && name !== "name") ? "critical" : "secondary",
+  }]);
+  return { title: TITLES[kind] || summary, lead: description.split("\n\n")[0], schema: { properties: Object.fromEntries(properties) } };
+}
+
+function Form({ kind, given, document, algorithms, choices }) {
+  const { title, lead, schema } = useMemo(() => requestOf(document, kind), [kind]);
+  const [values, set] = useState(() => Object.fromEntries(Object.entries(given).filter(([name]) => name in schema.properties)));
+  const dry = useDryRun(kind, values);
+  const faults = faultsBelow(dry.error?.errors || [], "");
+  const [submit, { busy, error }] = useAction(async (event) => {
+    event.preventDefault();
+    location.hash = `#/jobs/${(await post(`/v1/jobs/${part(kind)}`, values)).id}`;
+  });
+  return html`<${Page} title=${title} lead=${lead} how=${how(kind, values)}>
+    <form class="train" onSubmit=${submit}>
+      <div><${Parameters} schema=${schema} values=${values} faults=${faults} algorithms=${algorithms} choices=${choices} change=${(name, value) => set((before) => changed(before, name, value))} /></div>
+      <${DryRun} of=${dry} problem=${error} rest=${dry.error?.errors.filter((one) => !(one.pointer.split("/")[1] in schema.properties)) || []}>
+        <button disabled=${busy || !dry.value}>${busy ? "Submitting…" : "Submit"}</button></${DryRun}>
+    </form>
+    <details><summary>The request</summary><${Copied} text=${JSON.stringify(values, null, 1)} /></details>
+  </${Page}>`;
+}
+
+const how = (kind, values) => ({
+  curl: `curl -sS ${location.origin}/v1/jobs/${kind} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(values).replaceAll("'", "'\\''")}'`,
+  Python: `import valiant\n\nvaliant.connect().run(${JSON.stringify(kind)}, **${JSON.stringify(values).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False")})`,
+});
