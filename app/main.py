@@ -22,6 +22,7 @@ from app.api.edge.middleware import Surroundings
 from app.api.edge.problems import with_head
 from app.api.edge.request_metrics import Metrics
 from app.api.edge.router import Router
+from app.api.edge.shared_reads import SharedReads
 from app.api.fast.route import Application, DirectRoute
 from app.settings import Settings
 
@@ -61,6 +62,7 @@ def create_app(
     app.hosts = Hosts(settings.hosts.split(","), settings.host, settings.cors_origins.split(","))
     app.state.metrics = measured
     app.state.draining = False
+    app.state.job_reads = SharedReads()
     if services is not None:
         app.services = services  # type: ignore[assignment]  # those of a folder have all that their routes use
     if routers is None:

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 ALLOCATIONS = 100_000
-"""Between two collections. What pydantic compiles in a test is slow to go through, and there is a lot of it."""
+"""Between two collections. The schemas that pydantic compiles in tests are many, and slow to go through."""
 
 
 @pytest.hookimpl(wrapper=True)

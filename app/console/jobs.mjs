@@ -5,6 +5,7 @@ import { Lines } from "./charts.mjs";
 import { Result } from "./result.mjs";
 import { Facts, Fault, Loaded, Page, State, Table, html, useAction, useLoaded, usePages, when } from "./view.mjs";
 
+const PAUSE = 250, QUEUE_PAUSE = 2000;
 const STATES = ["", "queued", "running", "succeeded", "failed", "cancelled", "timed_out"];
 const KINDS = ["bootstrap", "calibrate", "combine", "compare", "evaluate", "import", "optimise", "predict", "rank", "search", "select", "suggest", "train", "update"];
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
@@ -27,21 +28,39 @@ export function Jobs() {
   </${Page}>`;
 }
 
-/** The job, read again with each of its events. */
+/** The job as its events change it; where it waits it is read again now and then, for its place in the queue. */
 function useJob(id) {
   const loaded = useLoaded((signal) => get(`/v1/jobs/${part(id)}`, { signal }), [id]);
-  const ended = loaded.value && ENDED.has(loaded.value.state);
+  const [live, set] = useState();
   useEffect(() => {
-    if (ended || !loaded.value) return undefined;
+    set();
+    if (!loaded.value || ENDED.has(loaded.value.state)) return undefined;
+    let job = loaded.value, waiting = null;
+    const change = (to) => {
+      job = to(job);
+      waiting ??= setTimeout(() => { waiting = null; set(job); }, PAUSE);
+    };
     const events = new EventSource(`/v1/jobs/${part(id)}/events`);
-    let waiting = null;
-    const again = () => { waiting ??= setTimeout(() => { waiting = null; loaded.reload(); }, 250); };
-    for (const name of ["state", "progress", "curve", "end"]) events.addEventListener(name, again);
-    events.addEventListener("error", again);
-    return () => { events.close(); clearTimeout(waiting); };
-  }, [id, loaded.value]);
-  return loaded;
+    for (const [name, apply] of Object.entries(CHANGES)) events.addEventListener(name, (event) => change((before) => apply(before, JSON.parse(event.data))));
+    events.addEventListener("end", () => events.close());
+    events.addEventListener("error", () => events.readyState === EventSource.CLOSED && loaded.reload());
+    const queue = setInterval(() => job.state === "queued" && get(`/v1/jobs/${part(id)}`).then((read) => change(() => read), () => {}), QUEUE_PAUSE);
+    return () => { events.close(); clearTimeout(waiting); clearInterval(queue); };
+  }, [loaded.value]);
+  return { ...loaded, value: live || loaded.value };
 }
+
+/** The job after each of its events. A stream begins with all there were. */
+const CHANGES = {
+  state: (job, step) => ({ ...job, state: step.state, attempt: step.attempt, queue_position: undefined,
+    transitions: job.transitions.some((one) => one.at === step.at && one.state === step.state) ? job.transitions : [...job.transitions, step] }),
+  progress: (job, { progress, message }) => ({ ...job, progress, message }),
+  curve: (job, { name, start, values }) => {
+    const drawn = job.curves.find((one) => one.name === name)?.values.slice(0, start) || [];
+    return { ...job, curves: [...job.curves.filter((one) => one.name !== name), { name, values: [...drawn, ...values] }] };
+  },
+  end: (_, job) => job,
+};
 
 export function Job({ named: [id] }) {
   const loaded = useJob(id);

@@ -19,6 +19,7 @@ MISSING_BITS, ZERO = 2, 1
 CLASSIFYING = {"binary", "multiclass", "multiclassova"}
 SPLITS = re.compile(rb"^decision_type=(.*)$", re.MULTILINE)
 LINEAR = re.compile(rb"^is_linear=1\s*$", re.MULTILINE)
+TREES, END = re.compile(rb"^Tree=", re.MULTILINE), re.compile(rb"^end of trees\s*$", re.MULTILINE)
 PANDAS = b"\npandas_categorical:"
 
 
@@ -33,6 +34,7 @@ def parse(path: Path) -> ParsedModel:
 
 def _described(content: bytes) -> Described:
     head = _head(content)
+    _demand_all_trees(content, head)
     if LINEAR.search(content):
         raise unsupported("linear_tree", "/trees", "Leaves hold linear models: train without linear_tree.")
     for line in SPLITS.finditer(content):
@@ -60,6 +62,13 @@ def _head(content: bytes) -> dict[str, str]:
     except UnicodeDecodeError:
         raise damaged("The names in the file are not UTF-8.") from None
     return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def _demand_all_trees(content: bytes, head: dict[str, str]) -> None:
+    """A file that was cut off is a model of fewer trees, which treelite reads as it stands."""
+    stated = len(head["tree_sizes"].split()) if "tree_sizes" in head else None
+    if END.search(content) is None or stated not in (None, len(TREES.findall(content))):
+        raise damaged("The file ends before the last of its trees does.")
 
 
 def _whole(values: bytes) -> Iterator[int]:

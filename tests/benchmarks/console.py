@@ -6,6 +6,7 @@ models is shown, and the rate of predictions while twenty consoles watch a job. 
 
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from contextlib import ExitStack
@@ -22,9 +23,9 @@ from app.wiring import build
 
 from .keyed import measured_rate, publish
 
-ROUNDS, MODELS, CLASSES, CONSOLES = 5, 10_000, 120, 20
+ROUNDS, MODELS, CLASSES, CONSOLES = 5, 10_000, 165, 20
 SECONDS = 4
-LONG = {"model": "long", "target": "y", "algorithm": {"name": "random_forest", "n_estimators": 1000}}
+LONG = {"model": "long", "target": "y", "algorithm": {"name": "gradient_boosting", "n_estimators": 1000}}
 DRAWN = """() => new Promise((done) => {
   const wait = () => document.querySelectorAll("section tbody tr").length >= %d
     ? requestAnimationFrame(() => setTimeout(() => done([performance.now(), Math.max(...performance
@@ -55,7 +56,7 @@ def main():
         publish(services, ["load", *(f"model-{number:05}" for number in range(MODELS - 2))])
         listed = [_drawn(page, f"{service.address}/console/#/models", 50, "main tbody tr") for _ in range(ROUNDS)]
         print(f"{MODELS:,} models: a page shown {_median(listed, 1)} ms after it was opened, {_spread(listed, 1)}")
-        _consoles(browser, service, client, dataset, folder)
+        _watched(service, client, dataset, folder)
 
 
 def _uploaded(client):
@@ -96,22 +97,26 @@ def _spread(measured, place):
     return f"{min(one[place] for one in measured):.0f} to {max(one[place] for one in measured):.0f}"
 
 
-def _consoles(browser, service, client, dataset, folder):
-    """Rates in turns with and without consoles, each on the page of a job that runs all the time."""
+def _watched(service, client, dataset, folder):
+    """Rates in turns with and without the streams of so many consoles, all of a job that runs all the time.
+
+    Curl stands for the browsers, which people have on machines of their own: it sends what the page of a job sends.
+    """
     api = next(child for child in service.children if child.name == "api")
     server = service.address, psutil.Process(api.process.pid)
     rates = {0: [], CONSOLES: []}
     for _ in range(ROUNDS):
         for consoles, measured in rates.items():
             job = client.post("/v1/jobs/train", json=LONG | {"dataset": dataset}).raise_for_status().json()
-            pages = [browser.new_page() for _ in range(consoles)]
-            for page in pages:
-                page.goto(f"{service.address}/console/#/jobs/{job['id']}")
-                page.get_by_text("running", exact=True).first.wait_for()
+            while job["state"] == "queued":
+                job = client.get(f"/v1/jobs/{job['id']}").json()
+            command = ["curl", "-sN", f"{service.address}/v1/jobs/{job['id']}/events"]
+            streams = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(consoles)]
             measured.append(measured_rate(folder, SECONDS, server, "", "")[0])
-            for page in pages:
-                page.close()
+            assert all(stream.poll() is None for stream in streams)
             client.post(f"/v1/jobs/{job['id']}/cancel")
+            for stream in streams:
+                stream.wait()
     alone, watched = (statistics.median(measured) for measured in rates.values())
     print(f"predictions: {alone:,.0f} a second, {watched:,.0f} with {CONSOLES} consoles, {watched / alone:.3f}")
 

@@ -140,6 +140,23 @@ def test_zeros_and_gaps_of_a_model_without_missing_values(tmp_path):
     assert parsed.params.arithmetic == "float64"
 
 
+def test_a_file_that_was_cut_off_is_refused_or_the_same_model(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3))
+    booster = lightgbm.train({"verbose": -1, "num_leaves": 4}, lightgbm.Dataset(x, x[:, 0]), 6)
+    (tmp_path / "model").write_text(booster.model_to_string(num_iteration=4))
+    whole, same = lightgbm_file.parse(tmp_path / "model"), 0
+    content = (tmp_path / "model").read_bytes()
+    for size in range(100, len(content), 41):
+        (tmp_path / "model").write_bytes(content[:size])
+        try:
+            same += repr(lightgbm_file.parse(tmp_path / "model")) == repr(whole)
+        except InvalidData:
+            continue
+        assert size > content.index(b"end of trees")
+    assert same > 0
+
+
 def test_levels_that_the_file_names(tmp_path):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)

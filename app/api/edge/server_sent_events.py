@@ -16,6 +16,7 @@ from app.schemas.jobs import CurvePoints, Job, JobProgress, Transition
 from app.wire import Wire
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
+"""Seconds between two reads of the job: the first after each change of its state, then longer and longer."""
 KEEPALIVE_SECONDS = 15.0
 EVENT_ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 DATA: Mapping[str, type[Wire]] = {"state": Transition, "progress": JobProgress, "curve": CurvePoints, "end": Job}
@@ -86,13 +87,14 @@ async def stream(
     """The events until the job is over or `stopping` is set. Between reads it holds nothing, only the line."""
     pause, quiet = FIRST_PAUSE, 0.0
     while True:
+        steps = seen.transitions
         result, seen = news(job, seen)
         if result:
             yield b"".join(_written(result, seen))
         elif quiet >= KEEPALIVE_SECONDS:
             yield KEEPALIVE_COMMENT
         quiet = 0.0 if result or quiet >= KEEPALIVE_SECONDS else quiet + pause
-        pause = FIRST_PAUSE if result else min(1.5 * pause, LONGEST_PAUSE)
+        pause = FIRST_PAUSE if seen.transitions > steps else min(1.5 * pause, LONGEST_PAUSE)
         if job.state.terminal or await stopping():
             return
         await anyio.sleep(pause)

@@ -1,6 +1,6 @@
 """Long-running jobs: watch, cancel. They are submitted by `app.api.routes.job_kinds`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Header, Query, Request, Response, status
 from fastapi.concurrency import run_in_threadpool
@@ -12,6 +12,9 @@ from app.api.params.common import PAGE, Cursor, JobPath, Limit, ServicesDep
 from app.api.routes.job_kinds import ACCEPTED, PREFIX, point_to
 from app.references import JOB_NAME
 from app.schemas.jobs import Job, JobPage, JobState
+
+if TYPE_CHECKING:
+    from app.api.edge.shared_reads import SharedReads
 
 router = Router(needs=READ_WRITE, prefix=PREFIX, tags=["jobs"])
 
@@ -67,9 +70,10 @@ async def stream_job_events(
     A stream that ends without `end` was cut by us: connect again with the last id.
     """
     job = await run_in_threadpool(services.jobs.get, job_id)
+    reads: SharedReads = request.app.state.job_reads
 
     async def read() -> Job:
-        return await run_in_threadpool(services.jobs.get, job.id)
+        return await reads(services.jobs.get, job.id)
 
     async def stopping() -> bool:
         return request.app.state.draining or await request.is_disconnected()

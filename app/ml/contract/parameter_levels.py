@@ -14,7 +14,7 @@ CRITICAL = frozenset({
     "loss", "max_depth", "max_rules", "metric", "n_clusters", "n_components", "n_estimators", "n_inducing",
     "n_neighbors", "noise", "nu", "representation", "selection", "shrinkage", "stages", "weighting", "width",
 })  # fmt: skip
-"""What decides how flexible a model is, how many parts it has, or what counts as near."""
+"""They decide how flexible a model is, how many parts it has, or which rows count as near."""
 EXPERT = frozenset({
     "amplitude", "batch_size", "bits", "bound", "cache_size", "category_l2", "category_smoothing", "code_words",
     "coef0", "covariance_floor", "d0", "dof", "failure_probability", "indefinite", "index", "init", "init_range",
@@ -22,7 +22,7 @@ EXPERT = frozenset({
     "optimizer", "penalise_intercept", "prior_rate", "prior_shape", "prior_variance", "push", "reduction",
     "settling", "shuffle", "solver", "step_offset", "step_scale", "tol", "validation_fraction",
 })  # fmt: skip
-"""How a minimum is found, and what its equations need besides: the defaults are right for nearly all tables."""
+"""They steer the search for a minimum, or are constants of its equations: the defaults suit nearly all tables."""
 
 
 def level(name: str) -> Level:
