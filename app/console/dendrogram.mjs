@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { part, post } from "./api.mjs";
 import { Loaded, Table, html, number, useLoaded } from "./view.mjs";
 
-const W = 640, HIGH = 18, TOP = 8, LEFT = 8, LABELS = 110, LEAVES = 30, CLUSTERS = 100;
+const HIGH = 18, TOP = 8, LEFT = 8, LABELS = 110, LEAVES = 30, CLUSTERS = 100;
 
 export function Dendrogram({ model, version }) {
   const address = `/v1/models/${part(model)}/cut?version=${version}`;
@@ -45,17 +45,17 @@ function Cut({ tree, address }) {
   };
   const [height, move] = useState(between(tree.n_clusters));
   const clusters = 1 + heights.filter((one) => one > height).length;
-  const scale = (W - LEFT - LABELS) / (1.05 * most || 1), x = (value) => LABELS + value * scale, y = (value) => TOP + HIGH * (value + 0.5);
+  const wide = innerWidth < 768 ? 360 : 640, scale = (wide - LEFT - LABELS) / (1.05 * most || 1), x = (value) => LABELS + value * scale, y = (value) => TOP + HIGH * (value + 0.5);
   const found = useCut(address, height), picture = useRef();
   const drag = (event) => {
     if (event.buttons !== 1) return;
     const box = picture.current.getBoundingClientRect();
-    move(Math.min(1.05 * most, Math.max(0, (W * (event.clientX - box.left) / box.width - LABELS) / scale)));
+    move(Math.min(1.05 * most, Math.max(0, (wide * (event.clientX - box.left) / box.width - LABELS) / scale)));
   };
   const start = (event) => { event.currentTarget.setPointerCapture(event.pointerId); drag(event); };
   const high = 2 * TOP + HIGH * leaves.length;
   return html`<div class="card">
-    <svg class="dendrogram" ref=${picture} viewBox=${`0 0 ${W} ${high}`} role="img" aria-label=${`Dendrogram of ${number(tree.rows.length)} rows, cut into ${number(clusters)} clusters.`} onPointerDown=${start} onPointerMove=${drag}>
+    <svg class="dendrogram" ref=${picture} viewBox=${`0 0 ${wide} ${high}`} role="img" aria-label=${`Dendrogram of ${number(tree.rows.length)} rows, cut into ${number(clusters)} clusters.`} onPointerDown=${start} onPointerMove=${drag}>
       ${lines.map(([x0, y0, x1, y1]) => html`<line class=${x1 > height && x0 === x1 ? "above" : "below"} x1=${x(x0)} y1=${y(y0)} x2=${x(x1)} y2=${y(y1)} />`)}
       ${leaves.map((text, place) => html`<text x=${LABELS - 6} y=${y(place) + 4} text-anchor="end">${text.length > 16 ? `${text.slice(0, 15)}…` : text}</text>`)}
       <line class="cut" x1=${x(height)} x2=${x(height)} y1="0" y2=${high} />

@@ -31,7 +31,7 @@ function Planes({ of: map }) {
   </div>`;
 }
 
-/** A number is darker the larger it is; a category has a shade for each, in the order of their names. */
+/** A number is stronger the larger it is; a category has a shade for each, in the order of their names. */
 function Plane({ of: plane, map, cell, mark }) {
   const known = plane.values.filter((one) => one !== null), numbers = known.every((one) => typeof one === "number");
   const names = numbers ? [] : [...new Set(known.map(String))].sort(), low = numbers ? Math.min(...known) : 0, high = numbers ? Math.max(...known) : names.length - 1;
@@ -45,5 +45,5 @@ function Plane({ of: plane, map, cell, mark }) {
       ${plane.values.map((value, place) => html`<polygon class=${place === cell ? "cell marked" : "cell"} fill-opacity=${shade(value).toFixed(3)} onPointerEnter=${() => mark(place)}
         points=${points(SIDE * map.x[place], SIDE * map.y[place]).map((one) => one.map((at) => at.toFixed(1)).join(",")).join(" ")}><title>${`Cell ${place}: ${value === null ? "no value" : number(value)}`}</title></polygon>`)}
     </svg>
-    <p class="soft">${numbers ? `${number(low)} (light) to ${number(high)} (dark)` : names.slice(0, 4).join(", ")}</p></li>`;
+    <p class="soft">${numbers ? `${number(low)} (faint) to ${number(high)} (strong)` : names.slice(0, 4).join(", ")}</p></li>`;
 }

@@ -1,7 +1,8 @@
 // The playground: one row, its prediction as it changes, and the prediction along one input.
 import { useEffect, useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
-import { Lines } from "./charts.mjs";
+import { Interval, Lines } from "./charts.mjs";
+import { Values } from "./result.mjs";
 import { Fault, Loaded, Page, Table, html, number, useLoaded } from "./view.mjs";
 
 const PAUSE = 120, LEVELS = 500, INPUTS = 60;
@@ -27,6 +28,9 @@ function Try({ of: one }) {
   const swept = useLater(() => along === undefined ? Promise.resolve() : post(address(one.model, one.version, "sweep"), {
     vary: [{ column: along, points: 40 }], fixed: Object.fromEntries(Object.entries(row).filter(([name]) => name !== along)),
   }), [row, along]);
+  const regression = one.task === "regression";
+  const interval = useLater(() => regression ? post(address(one.model, one.version, "intervals"), { rows: [row] }) : Promise.resolve(), [row]);
+  const explained = useLater(() => post(address(one.model, one.version, "explain"), { rows: [row] }), [row]);
   const change = (name, value) => set((before) => ({ ...before, [name]: value }));
   return html`<${Page} title=${`Try ${one.model}, version ${one.version}`} lead="Move the inputs within the ranges of the training, and watch the prediction." how=${how(one, row)}
       actions=${html`<a class="button quiet" href=${`#/models/${part(one.model)}/${one.version}`}>Report</a>`}>
@@ -39,6 +43,7 @@ function Try({ of: one }) {
         <section class="card" aria-live="polite"><h2>Prediction</h2>
           <${Fault} error=${predicted.error} />
           ${predicted.value && html`<${Prediction} of=${predicted.value} target=${one.target} />`}
+          ${interval.value && html`<${Bounds} of=${interval.value} />`}
         </section>
         ${along !== undefined && html`<section class="card">
           <label>Along <select value=${along} onChange=${(event) => vary(event.target.value)}>
@@ -46,9 +51,27 @@ function Try({ of: one }) {
           ${swept.value && html`<${Sweep} of=${swept.value} target=${one.target} />`}
           ${swept.error?.status !== 409 && html`<${Fault} error=${swept.error} />`}
         </section>`}
+        ${explained.value?.explanations[0] && html`<section class="card explained"><details><summary>Why</summary><${Explanation} of=${explained.value} /></details></section>`}
       </div>
     </div>
   </${Page}>`;
+}
+
+/** The interval of a regression. */
+function Bounds({ of: { lower: [lower], upper: [upper], predictions: [value], confidence } }) {
+  const room = (upper - lower) / 2 || 1;
+  return html`<p class="scaled"><${Interval} metric=${{ value, lower, upper }} lower=${lower - room} upper=${upper + room} />
+    <span class="soft">${`${number(lower)} to ${number(upper)}, with ${number(100 * confidence)} % confidence`}</span></p>`;
+}
+
+/** In the terms of the algorithm: neighbours, the path through a tree, coefficients. A list of numbers has the names of the columns. */
+function Explanation({ of: { explanations: [one], columns, classes } }) {
+  const names = (value) => value.length === columns.length ? columns : value.length === classes?.length ? classes : null;
+  const written = ([name, value]) => {
+    if (!Array.isArray(value) || !value.every((part) => typeof part === "number") || !names(value)) return [name, value];
+    return [name, value.map((part, place) => ({ of: String(names(value)[place]), value: part }))];
+  };
+  return html`<${Values} of=${Object.fromEntries(Object.entries(Array.isArray(one) ? { members: one } : one).map(written))} />`;
 }
 
 function Input({ of: input, value, change }) {

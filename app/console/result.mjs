@@ -4,17 +4,22 @@ import { Copied, Facts, Table, html, number } from "./view.mjs";
 
 const SHOWN = 100, WIDE = 14, APART = ["row", "parameters", "values"];
 
-export function Result({ of: result }) {
-  const entries = Object.entries(result).filter(([name, value]) => name !== "kind" && name !== "warnings" && value !== null);
-  const lists = entries.filter(([, value]) => Array.isArray(value) && value.length > 0 && value.every(isObject));
-  const facts = entries.filter(([, value]) => !isObject(value) && !(Array.isArray(value) && value.some(isObject)));
+export function Result({ of: { kind, warnings, ...result } }) {
   return html`<section><h2>Result</h2>
-    <${Facts} of=${Object.fromEntries(facts.map(([name, value]) => [words(name), linked(name, value)]))} />
-    ${result.warnings?.map((text) => html`<p class="warning">${text}</p>`)}
-    ${lists.map(([name, rows]) => html`<h3>${words(name)}</h3><${Table} caption=${words(name)} rows=${rows.slice(0, SHOWN).map(flat)} columns=${columns(rows)} />
-      ${rows.length > SHOWN && html`<p class="soft">The first ${SHOWN} of ${number(rows.length)}.</p>`}`)}
+    ${warnings?.map((text) => html`<p class="warning">${text}</p>`)}
+    <${Values} of=${result} />
     <details><summary>All of it</summary><${Copied} text=${JSON.stringify(result, null, 1).slice(0, 200_000)} /></details>
   </section>`;
+}
+
+/** An object of the API: its plain values, and a table of each list of objects. */
+export function Values({ of }) {
+  const entries = Object.entries(of).filter(([, value]) => value !== null);
+  const lists = entries.filter(([, value]) => Array.isArray(value) && value.length > 0 && value.every(isObject));
+  const facts = entries.filter(([, value]) => !isObject(value) && !(Array.isArray(value) && value.some(isObject)));
+  return html`<${Facts} of=${Object.fromEntries(facts.map(([name, value]) => [words(name), linked(name, value)]))} />
+    ${lists.map(([name, rows]) => html`<h3>${words(name)}</h3><${Table} caption=${words(name)} rows=${rows.slice(0, SHOWN).map(flat)} columns=${columns(rows)} />
+      ${rows.length > SHOWN && html`<p class="soft">The first ${SHOWN} of ${number(rows.length)}.</p>`}`)}`;
 }
 
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);

@@ -10,6 +10,8 @@ const TITLES = {
   predict: "Predict a dataset", rank: "Rank columns", search: "Search", select: "Select columns", suggest: "Suggest experiments", train: "Train", update: "Update a model",
 };
 
+const FIRST = ["dataset", "target", "model"];
+
 export function Submit({ named: [kind], query }) {
   const loaded = useLoaded(async (signal) => {
     const [document, algorithms, datasets, models] = await Promise.all([get("/openapi.json", { signal }), readAll("/v1/algorithms", signal),
@@ -24,7 +26,8 @@ function requestOf(document, kind) {
   const { summary, description, requestBody } = document.paths[`/v1/jobs/${kind}`].post, { schemas } = document.components;
   const { schema, example } = requestBody.content["application/json"], named = (one) => schemas[one.$ref?.split("/").pop()];
   const whole = named(schema) || schema, written = (one) => named(one)?.enum ? { ...one, ...named(one) } : one;
-  const properties = Object.entries(whole.properties).map(([name, one]) => [name, {
+  const rank = (name) => FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length;
+  const properties = Object.entries(whole.properties).sort(([one], [other]) => rank(one) - rank(other)).map(([name, one]) => [name, {
     ...written(one), ...(one.anyOf && { anyOf: one.anyOf.map(written) }), description: one.description,
     "x-level": whole.required?.includes(name) || (name in example && name !== "name") ? "critical" : "secondary",
   }]);

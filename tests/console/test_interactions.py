@@ -182,3 +182,20 @@ def test_the_defaults_of_every_algorithm_are_right(page, client):
     cards = client.get("/v1/algorithms", params={"limit": 200}).json()["items"]
     for name in [card["name"] for card in cards if card["trainable"]]:
         assert any(accepted(name, target) for target in ("species", "petal_width_cm", "")), name
+
+
+def test_the_playground_bounds_and_explains_a_prediction(page, go, send):
+    page.get_by_role("button", name="diabetes").click()
+    page.get_by_role("heading", name="diabetes", exact=True).wait_for()
+    body = {"dataset": page.url.rpartition("/")[2], "target": "progression"}
+    for algorithm in ("knn", "decision_tree"):
+        job = send("POST", "/v1/jobs/train", body | {"model": algorithm, "algorithm": {"name": algorithm}})
+        go(f"jobs/{job['id']}", "train")
+        page.get_by_role("link", name="Read the report").wait_for()
+    go("models/knn/1/try", "Try knn, version 1")
+    page.get_by_text("% confidence").wait_for()
+    page.get_by_text("Why", exact=True).click()
+    assert page.get_by_role("table", name="neighbours").get_by_role("row").count() == 6
+    go("models/decision_tree/1/try", "Try decision_tree, version 1")
+    page.get_by_text("Why", exact=True).click()
+    assert page.locator(".explained").get_by_role("row").count() > 1
