@@ -16,7 +16,7 @@ const finished = async (job) => {
 };
 
 const readAll = async (signal) => {
-  const [models, datasets] = await Promise.all([get("/v1/models?limit=100", { signal }), get("/v1/datasets?limit=100", { signal })]);
+  const [models, datasets] = await Promise.all([get("/v1/models?limit=100", { signal }), get("/v1/datasets?limit=100&sheets=false", { signal })]);
   return { datasets: datasets.items, versions: models.items.flatMap((one) => [...one.versions].reverse().map((version) => ({ model: one.name, version }))).slice(0, 200) };
 };
 

@@ -9,7 +9,7 @@ const ROWS = 100, SHEETS = 60;
 const open = (dataset) => { location.hash = `#/datasets/${dataset.id}`; };
 
 export function Datasets() {
-  const [list, pager] = usePages("/v1/datasets?limit=50", get);
+  const [list, pager] = usePages("/v1/datasets?limit=50&sheets=false", get);
   const [send, { busy, error }] = useAction(async (file, name) => open(await upload(file, name)));
   const sample = async (name) => send(await (await fetch(`/console/samples/${name}.csv`)).blob(), name);
   const pick = (event) => {
@@ -41,7 +41,7 @@ const FirstVisit = ({ choose, busy }) => html`<section class="card">
 </section>`;
 
 export function Dataset({ named: [id] }) {
-  const loaded = useLoaded((signal) => get(`/v1/datasets/${part(id)}`, { signal }), [id]);
+  const loaded = useLoaded((signal) => get(`/v1/datasets/${part(id)}?sheets=false`, { signal }), [id]);
   const [drop, { error }] = useAction(async () => {
     if (!confirm("Delete this dataset? Models that were trained on it stay.")) return;
     await remove(`/v1/datasets/${part(id)}`);
@@ -56,16 +56,18 @@ export function Dataset({ named: [id] }) {
       <${Fault} error=${error} />
       <${Facts} of=${{ Rows: number(one.rows), Columns: number(one.columns.length), Size: size(one.size_bytes), Uploaded: when(one.created_at), Id: one.id }} />
       ${one.warnings?.map((text) => html`<p class="warning">${text}</p>`)}
-      <${Sheets} columns=${one.columns} />
+      <${Sheets} dataset=${one.id} />
       <${Rows} dataset=${one} />
     </${Page}>`}</${Loaded}>`;
 }
 
-function Sheets({ columns }) {
+/** Read apart: of a wide table they are many megabytes. */
+function Sheets({ dataset }) {
   const [shown, show] = useState(SHEETS);
-  return html`<section><h2>Columns</h2>
+  const loaded = useLoaded((signal) => get(`/v1/datasets/${part(dataset)}`, { signal }), [dataset]);
+  return html`<section><h2>Columns</h2><${Loaded} from=${loaded}>${({ columns }) => html`
     <ul class="sheets">${columns.slice(0, shown).map((one) => html`<${Sheet} of=${one} />`)}</ul>
-    ${columns.length > shown && html`<button class="quiet" onClick=${() => show(shown + SHEETS)}>${`Show more of ${number(columns.length)} columns`}</button>`}
+    ${columns.length > shown && html`<button class="quiet" onClick=${() => show(shown + SHEETS)}>${`Show more of ${number(columns.length)} columns`}</button>`}`}</${Loaded}>
   </section>`;
 }
 
@@ -81,7 +83,7 @@ const Sheet = ({ of: one }) => html`<li class="card">
 function Rows({ dataset }) {
   const [offset, move] = useState(0);
   const names = dataset.columns.slice(0, SHEETS).map((one) => one.name);
-  const query = new URLSearchParams({ offset, limit: ROWS, ...(dataset.columns.length > SHEETS && { columns: names.join(",") }) });
+  const query = new URLSearchParams([["offset", offset], ["limit", ROWS], ...(dataset.columns.length > SHEETS ? names.map((name) => ["columns", name]) : [])]);
   const loaded = useLoaded((signal) => get(`/v1/datasets/${part(dataset.id)}/rows?${query}`, { signal }), [dataset.id, offset]);
   return html`<section><h2>Rows</h2>
     <${Loaded} from=${loaded}>${(page) => html`

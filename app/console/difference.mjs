@@ -8,7 +8,7 @@ const SHOWN = 100;
 export function Difference({ named: [id], query }) {
   const other = query.get("with");
   const loaded = useLoaded(async (signal) => {
-    const [list, first, second] = await Promise.all([get("/v1/datasets?limit=100", { signal }), ...[id, other].map((one) => one && get(`/v1/datasets/${part(one)}`, { signal }))]);
+    const [list, first, second] = await Promise.all([get("/v1/datasets?limit=100&sheets=false", { signal }), ...[id, other].map((one) => one && get(`/v1/datasets/${part(one)}`, { signal }))]);
     return { others: list.items.filter((one) => one.id !== id), first, second };
   }, [id, other]);
   return html`<${Loaded} from=${loaded}>${({ others, first, second }) => html`

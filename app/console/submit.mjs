@@ -15,7 +15,7 @@ const FIRST = ["dataset", "target", "model"];
 export function Submit({ named: [kind], query }) {
   const loaded = useLoaded(async (signal) => {
     const [document, algorithms, datasets, models] = await Promise.all([get("/openapi.json", { signal }), readAll("/v1/algorithms", signal),
-      get("/v1/datasets?limit=100", { signal }), get("/v1/models?limit=100", { signal })]);
+      get("/v1/datasets?limit=100&sheets=false", { signal }), get("/v1/models?limit=100", { signal })]);
     return { document, algorithms: algorithms.filter((one) => one.trainable), choices: { dataset: datasets.items.map((one) => one.name), model: models.items.map((one) => one.name) } };
   }, []);
   return html`<${Loaded} from=${loaded}>${(all) => html`<${Form} key=${kind} kind=${kind} given=${Object.fromEntries(query)} ...${all} />`}</${Loaded}>`;

@@ -9,7 +9,7 @@ const FIRST = { classification: "gradient_boosting", regression: "gradient_boost
 
 export function Train({ query }) {
   const loaded = useLoaded(async (signal) => {
-    const [datasets, algorithms] = await Promise.all([get("/v1/datasets?limit=100", { signal }), readAll("/v1/algorithms", signal)]);
+    const [datasets, algorithms] = await Promise.all([get("/v1/datasets?limit=100&sheets=false", { signal }), readAll("/v1/algorithms", signal)]);
     return { datasets: datasets.items, algorithms: algorithms.filter((one) => one.trainable) };
   }, []);
   return html`<${Loaded} from=${loaded}>${({ datasets, algorithms }) => datasets.length
@@ -21,7 +21,7 @@ const modelName = (text) => text.toLowerCase().replace(/[^a-z0-9_-]+/g, "-").rep
 
 function Form({ datasets, algorithms, first }) {
   const [id, pick] = useState(first);
-  const chosen = useLoaded((signal) => get(`/v1/datasets/${part(id)}`, { signal }), [id]);
+  const chosen = useLoaded((signal) => get(`/v1/datasets/${part(id)}?sheets=false`, { signal }), [id]);
   const dataset = chosen.value;
   const [target, aim] = useState();
   const [name, choose] = useState(FIRST.classification);

@@ -110,15 +110,17 @@ class Datasets:
             file_bytes=4 * s.max_upload_bytes,
         )
 
-    def get(self, dataset: UUID | str) -> Dataset:
-        """By its id, or the newest of a name. Raises DatasetNotFound."""
+    def get(self, dataset: UUID | str, *, sheets: bool = True) -> Dataset:
+        """By its id, or the newest of a name; with the data sheets of its columns. Raises DatasetNotFound."""
         with self._work() as w:
-            return w.datasets.get(w.datasets.identify(dataset))
+            return w.datasets.get(w.datasets.identify(dataset), sheets=sheets)
 
-    def page(self, limit: int, cursor: str | None = None, *, name: str | None = None) -> DatasetPage:
+    def page(
+        self, limit: int, cursor: str | None = None, *, name: str | None = None, sheets: bool = True
+    ) -> DatasetPage:
         """Newest first."""
         with self._work() as w:
-            return w.datasets.page(limit, None if cursor is None else _place(cursor), name)
+            return w.datasets.page(limit, None if cursor is None else _place(cursor), name, sheets=sheets)
 
     def delete(self, dataset: UUID | str) -> None:
         """Raises DatasetInUse while an unfinished job needs it."""
@@ -135,7 +137,7 @@ class Datasets:
 
     def rows(self, reference: UUID | str, offset: int, limit: int, columns: Sequence[str] | None = None) -> Rows:
         """A window of the table; only the chunks it lies in are read. It ends early where values are very long."""
-        dataset = self.get(reference)
+        dataset = self.get(reference, sheets=False)
         names = _chosen([column.name for column in dataset.columns], columns)
         if limit * len(names) > MOST_CELLS:
             fault = Fault("/query/limit", f"At most {MOST_CELLS} values at a time: fewer rows or columns.", "too_many")

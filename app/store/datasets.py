@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import delete, func, insert, or_, select
+from sqlalchemy import Select, delete, func, insert, literal_column, or_, select
 from sqlalchemy.orm import Session
 
 from app.errors import DatasetInUse, DatasetNotFound
@@ -17,6 +17,14 @@ from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
 PAGE_COLUMNS = 20_000
 """Data sheets in one page of datasets."""
 DELETED_TOGETHER = 64
+FIELDS = "id", "name", "file_format", "created_at", "size_bytes", "rows", "digest", "reading", "warnings"
+BRIEF = literal_column(
+    "(select jsonb_agg(jsonb_build_object('name', c -> 'name', 'kind', c -> 'kind', 'count', c -> 'count', "
+    "'missing', c -> 'missing', 'distinct', c -> 'distinct') order by place) "
+    "from jsonb_array_elements(datasets.columns) with ordinality as sheet(c, place))",
+    DatasetRow.columns.type,
+)
+"""The columns without their data sheets, which are 2 kB each: read within the database."""
 
 
 class Chunk(NamedTuple):
@@ -64,8 +72,13 @@ class DatasetRepository:
         values = {"dataset_id": dataset_id, "seq": seq, "first_row": first_row, "rows": rows, "payload": payload}
         self.session.execute(insert(DatasetChunkRow), values)
 
-    def get(self, dataset_id: UUID) -> Dataset:
-        found = self.find(dataset_id)
+    def get(self, dataset_id: UUID, *, sheets: bool = True) -> Dataset:
+        """sheets: False for the name, kind and counts of each column only."""
+        if sheets:
+            found = self.find(dataset_id)
+        else:
+            row = self.session.execute(_described(sheets=False).where(DatasetRow.id == dataset_id)).one_or_none()
+            found = None if row is None else _dataset(row)
         if found is None:
             raise DatasetNotFound
         return found
@@ -86,7 +99,9 @@ class DatasetRepository:
             raise DatasetNotFound
         return found
 
-    def page(self, limit: int, after: UUID | None = None, name: str | None = None) -> DatasetPage:
+    def page(
+        self, limit: int, after: UUID | None = None, name: str | None = None, *, sheets: bool = True
+    ) -> DatasetPage:
         """Newest first: the ids sort by time. The cursor is the last id of the page before.
 
         A page of very wide tables ends before `limit`.
@@ -97,7 +112,8 @@ class DatasetRepository:
             sizes = sizes.where(DatasetRow.id < after)
         found = [(row[0], row[1]) for row in self.session.execute(sizes.limit(limit + 1))]
         ids = _that_fit(found[:limit])
-        rows = self.session.scalars(select(DatasetRow).where(DatasetRow.id.in_(ids)).order_by(DatasetRow.id.desc()))
+        described = _described(sheets=sheets).where(DatasetRow.id.in_(ids)).order_by(DatasetRow.id.desc())
+        rows = self.session.execute(described)
         cursor = str(ids[-1]) if len(found) > len(ids) else None
         return DatasetPage(items=[_dataset(row) for row in rows], next_cursor=cursor)
 
@@ -153,16 +169,10 @@ def _that_fit(found: Sequence[tuple[UUID, int]]) -> list[UUID]:
     ]
 
 
-def _dataset(row: DatasetRow) -> Dataset:
-    return Dataset(
-        id=row.id,
-        name=row.name,
-        file_format=row.file_format,
-        created_at=row.created_at,
-        size_bytes=row.size_bytes,
-        rows=row.rows,
-        digest=row.digest,
-        columns=row.columns,
-        reading=row.reading,
-        warnings=row.warnings,
-    )
+def _described(*, sheets: bool) -> Select[Any]:
+    columns = DatasetRow.columns if sheets else BRIEF.label("columns")
+    return select(*(getattr(DatasetRow, field) for field in FIELDS), columns)
+
+
+def _dataset(row: Any) -> Dataset:
+    return Dataset(**{field: getattr(row, field) for field in FIELDS}, columns=row.columns)

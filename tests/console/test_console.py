@@ -28,7 +28,7 @@ def pressed(page, target):
 def test_from_a_sample_to_a_champion(page, press):
     press(page, page.get_by_role("button", name="iris"))
     page.get_by_role("heading", name="iris", exact=True).wait_for()
-    assert page.get_by_role("img", name=re.compile("Histogram of petal_length_cm")).is_visible()
+    page.get_by_role("img", name=re.compile("Histogram of petal_length_cm")).wait_for()
     press(page, page.get_by_role("link", name="Train a model"))
     page.get_by_label("Algorithm").select_option("logistic")
     train = page.get_by_role("button", name="Train")
@@ -71,6 +71,7 @@ def test_names_are_texts(page):
         {"name": f"{HOSTILE[0].replace('/', '')}.csv", "mimeType": "text/csv", "buffer": "\n".join(lines).encode()}
     )
     page.get_by_role("heading", name="Rows").wait_for()
+    page.locator(".sheets li").first.wait_for()
     for name in HOSTILE:
         assert page.get_by_role("heading", level=3, name=name, exact=True).count() == 1
     assert page.locator("img").count() == 0

@@ -199,3 +199,15 @@ def test_the_playground_bounds_and_explains_a_prediction(page, go, send):
     go("models/decision_tree/1/try", "Try decision_tree, version 1")
     page.get_by_text("Why", exact=True).click()
     assert page.locator(".explained").get_by_role("row").count() > 1
+
+
+def test_a_wide_table_is_shown_in_parts(page):
+    names = [f"c{number}" for number in range(200)]
+    lines = [",".join(names), *(",".join(str(row + place) for place in range(200)) for row in range(3))]
+    page.get_by_label("Upload a file").set_input_files(
+        {"name": "wide.csv", "mimeType": "text/csv", "buffer": "\n".join(lines).encode()}
+    )
+    page.get_by_role("table", name="Rows").wait_for()
+    assert page.get_by_role("table", name="Rows").get_by_role("columnheader").count() == 61
+    page.get_by_role("button", name="Show more of 200 columns").click()
+    page.get_by_role("heading", name="c119", exact=True).wait_for()

@@ -52,6 +52,9 @@ Columns = Annotated[
     list[str] | None,
     Query(max_length=1000, description="Names of the columns that are returned, in this order; null: all."),
 ]
+Sheets = Annotated[
+    bool, Query(description="False: of each column only its name, kind and counts, which is quick for wide tables.")
+]
 RowLimit = Annotated[int, Query(ge=1, le=1000, description="Largest number of rows on a page.")]
 
 
@@ -139,15 +142,17 @@ def list_datasets(
         str | None,
         Query(max_length=NAME_LENGTH, description="Name of the datasets that are listed; null: all datasets."),
     ] = None,
+    *,
+    sheets: Sheets = True,
 ) -> DatasetPage:
     """Newest first."""
-    return services.datasets.page(limit, cursor, name=name)
+    return services.datasets.page(limit, cursor, name=name, sheets=sheets)
 
 
 @router.get("/{dataset_id}")
-def get_dataset(dataset_id: DatasetPath, services: ServicesDep) -> Dataset:
+def get_dataset(dataset_id: DatasetPath, services: ServicesDep, *, sheets: Sheets = True) -> Dataset:
     """The table's columns, each with its data sheet."""
-    return services.datasets.get(dataset_id)
+    return services.datasets.get(dataset_id, sheets=sheets)
 
 
 @router.delete("/{dataset_id}", status_code=status.HTTP_204_NO_CONTENT)
