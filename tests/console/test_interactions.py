@@ -164,7 +164,9 @@ def test_moves_of_an_alias_are_listed(page, train, go, send):
     for version in (1, 2):
         send("PUT", "/v1/models/flowers/aliases/champion", {"version": version})
     go("models/flowers", "flowers")
-    assert page.get_by_role("table", name="Moves of champion").get_by_role("row").count() == 3
+    moves = page.get_by_role("table", name="Moves of champion")
+    moves.wait_for()
+    assert moves.get_by_role("row").count() == 3
 
 
 def test_the_defaults_of_every_algorithm_are_right(page, client):
