@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from app.ingest import ubjson
+from app.ingest import ubjson, xgboost_linear_file
 from app.ingest.lightgbm_file import level_names
 from app.ingest.treelite_trees import Described, parsed
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel
@@ -28,6 +28,8 @@ def parse(path: Path) -> ParsedModel:
     content = path.read_bytes()
     document, is_text = _document(content)
     try:
+        if document["learner"]["gradient_booster"]["name"] == "gblinear":
+            return _linear(document["learner"])
         described, trees = _described(document)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         raise damaged("The document is not that of a model of XGBoost.") from None
@@ -55,7 +57,7 @@ def _described(document: Any) -> tuple[Described, dict[str, Any]]:
     learner = document["learner"]
     booster, objective = learner["gradient_booster"], str(learner["objective"]["name"])
     if booster["name"] not in BOOSTERS:
-        detail = "The model is linear: train with booster gbtree, or serve it by its coefficients."
+        detail = "The boosters gbtree, dart and gblinear can be imported."
         raise unsupported(str(booster["name"])[:40], "/learner/gradient_booster/name", detail)
     trees = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
     columns = int(learner["learner_model_param"]["num_feature"])
@@ -68,6 +70,14 @@ def _described(document: Any) -> tuple[Described, dict[str, Any]]:
         warnings=_warnings(learner, len(trees["trees"])),
     )
     return described, trees
+
+
+def _linear(learner: Any) -> ParsedModel:
+    count, objective = int(learner["learner_model_param"]["num_feature"]), str(learner["objective"]["name"])
+    columns = _columns(learner, {}, count)
+    if not 0 < len(columns) == count or len({column.name for column in columns}) < count:
+        raise damaged("The file does not name each of its columns, each differently.")
+    return xgboost_linear_file.parse(learner, columns, classifies=objective in CLASSIFYING)
 
 
 def _warnings(learner: Any, trees: int) -> tuple[str, ...]:

@@ -150,11 +150,15 @@ def test_traps_of_lightgbm_are_refused_by_name(ended, sent, name):
     assert (error["code"], error["errors"][0]["code"]) == ("import_unsupported", code)
 
 
-def test_a_linear_booster_is_refused_by_name(ended, sent):
-    x = np.random.default_rng(1).normal(size=(50, 2))
-    model = xgboost.train({"booster": "gblinear"}, xgboost.DMatrix(x, x[:, 0]), 2)
-    error = ended("import", body(sent(bytes(model.save_raw("json"))), "xgboost"))["error"]
-    assert (error["code"], error["errors"][0]["code"]) == ("import_unsupported", "gblinear")
+def test_a_linear_booster_predicts_as_it_did(client, ended, sent):
+    x = np.random.default_rng(1).normal(size=(50, 2)).astype(np.float32)
+    model = xgboost.train({"booster": "gblinear", "nthread": 1}, xgboost.DMatrix(x, x[:, 0]), 2)
+    job = ended("import", body(sent(bytes(model.save_raw("json"))), "xgboost"))
+    assert job["state"] == "succeeded", job
+    rows = {"columns": ["f0", "f1"], "data": [[0.5, None], [-1.25, 2.0]]}
+    found = client.post(f"/v1/models/{job['model']}/predict", json=rows).json()["predictions"]
+    theirs = model.predict(xgboost.DMatrix(np.array(rows["data"], np.float32)))
+    np.testing.assert_allclose(found, theirs, rtol=1e-6)
 
 
 @pytest.fixture(scope="module")
