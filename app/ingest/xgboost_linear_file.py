@@ -5,6 +5,7 @@ known input and its weight, in the order of the columns and with 32 bits. A miss
 output begins at the first base score, also where the file has one for each class.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,10 @@ TRANSFORMS = {
     "rank:ndcg": "identity",
     "rank:map": "identity",
 }
-MARGINS = {"sigmoid": lambda score: np.log(score / (1 - score)), "exponential": np.log}
+MARGINS: dict[str, Callable[[float], Any]] = {
+    "sigmoid": lambda score: np.log(score / (1 - score)),
+    "exponential": np.log,
+}
 """Sum of which the transform makes the base score; others have the score itself."""
 PROBES = 1000
 DRAWN = 20261128
