@@ -74,8 +74,10 @@ def _described(document: Any) -> tuple[Described, dict[str, Any]]:
 
 def _linear(learner: Any) -> ParsedModel:
     count, objective = int(learner["learner_model_param"]["num_feature"]), str(learner["objective"]["name"])
+    if not 0 < count < len(learner["gradient_booster"]["model"]["weights"]):  # before any memory is taken for names
+        raise damaged("There are fewer weights than columns.")
     columns = _columns(learner, {}, count)
-    if not 0 < len(columns) == count or len({column.name for column in columns}) < count:
+    if len(columns) != count or len({column.name for column in columns}) < count:
         raise damaged("The file does not name each of its columns, each differently.")
     return xgboost_linear_file.parse(learner, columns, classifies=objective in CLASSIFYING)
 

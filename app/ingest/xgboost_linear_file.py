@@ -53,6 +53,8 @@ def parse(learner: Any, columns: tuple[ParsedColumn, ...], *, classifies: bool) 
         "library": "xgboost", "objective": objective, "transform": TRANSFORMS[objective], "arithmetic": "float32",
     })  # fmt: skip
     d, k = len(columns), max(1, int(learner["learner_model_param"]["num_class"]))
+    if (k > 1) != (params.transform == "softmax"):
+        raise damaged("The number of classes is not one of the objective.")
     if int(learner["learner_model_param"].get("num_target", 1)) > 1:
         raise unsupported("several_outputs", "/learner", "The model predicts several numbers at once.")
     weights = np.array(learner["gradient_booster"]["model"]["weights"], np.float32)
