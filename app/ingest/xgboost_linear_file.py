@@ -39,7 +39,8 @@ MARGINS: dict[str, Callable[[float], Any]] = {
     "exponential": np.log,
 }
 """Sum of which the transform makes the base score; others have the score itself."""
-PROBES = 1000
+PROBES, CELLS = 1000, 2**22
+"""Probe rows, fewer of very many columns so that they have so many cells at most."""
 DRAWN = 20261128
 """Seed of the probe rows."""
 
@@ -82,11 +83,10 @@ def _base(written: Any, transform: str) -> np.float32:
 
 
 def _rows(d: int) -> Matrix:
-    """(n, d) rows in all directions, long and short, with gaps."""
-    rng = np.random.default_rng(DRAWN)
-    rows = rng.normal(size=(PROBES, d)) * np.exp(rng.normal(0, 2, size=(PROBES, 1)))
+    """(n, d) rows in all directions, long and short, with gaps; the last is empty."""
+    rng, n = np.random.default_rng(DRAWN), max(2, min(PROBES, CELLS // d))
+    rows = rng.normal(size=(n, d)) * np.exp(rng.normal(0, 2, size=(n, 1)))
     rows[rng.random(rows.shape) < 0.05] = np.nan
-    rows[:d, :] = np.eye(d)[:PROBES]
     rows[-1] = np.nan
     return rows.astype(np.float32).astype(np.float64)
 

@@ -15,8 +15,10 @@ from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 from app.schemas.jobs import CurvePoints, Job, JobProgress, Transition
 from app.wire import Wire
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
-"""Seconds between two reads of the job: the first after each change of its state, then longer and longer."""
+FIRST_PAUSE, BUSY_PAUSE, LONGEST_PAUSE = 0.1, 0.25, 1.0
+"""Seconds between two reads of the job: the first after each change of its state, then longer and longer, up to the
+second while there is progress and up to the last while there is none.
+"""
 KEEPALIVE_SECONDS = 15.0
 EVENT_ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 DATA: Mapping[str, type[Wire]] = {"state": Transition, "progress": JobProgress, "curve": CurvePoints, "end": Job}
@@ -94,7 +96,8 @@ async def stream(
         elif quiet >= KEEPALIVE_SECONDS:
             yield KEEPALIVE_COMMENT
         quiet = 0.0 if result or quiet >= KEEPALIVE_SECONDS else quiet + pause
-        pause = FIRST_PAUSE if seen.transitions > steps else min(1.5 * pause, LONGEST_PAUSE)
+        longest = BUSY_PAUSE if result else LONGEST_PAUSE
+        pause = FIRST_PAUSE if seen.transitions > steps else min(1.5 * pause, longest)
         if job.state.terminal or await stopping():
             return
         await anyio.sleep(pause)
