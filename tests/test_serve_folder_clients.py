@@ -12,6 +12,7 @@ from tests.api.routes.test_inference_kserve import COLUMNS
 from tests.api.routes.test_inference_types import JSON, exactly, infer_request, infer_with, mlserver
 from tests.test_serve_folder import serving
 
+pytestmark = pytest.mark.slow
 __all__ = ["mlserver"]  # a fixture of this file too
 TABLE = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"], [6.5, 2.1, "naïve"]]}
 

@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def test_versions_are_compared(page, train, go):
     for algorithm in ("logistic", "ridge"):
