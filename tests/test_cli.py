@@ -148,6 +148,7 @@ def test_up_serves_and_stops_cleanly(up_folder, number):
     assert up.end(number)[:2] == (0, [])
 
 
+@pytest.mark.slow
 def test_up_starts_again_what_dies(up_folder):
     up = Up(up_folder)
     victims = [up.of("api"), up.of("worker")]

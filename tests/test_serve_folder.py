@@ -172,6 +172,7 @@ def test_one_file_has_the_name_of_the_environment(folder):
         assert client.post("/v2/repository/index").status_code == 404
 
 
+@pytest.mark.slow
 def test_more_models_than_memory_are_served(folder):
     with serving(folder, VALIANT_MODEL_MEMORY_BYTES="1") as client:
         for model in ("single", "from-settings", "single"):

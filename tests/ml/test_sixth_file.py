@@ -330,6 +330,7 @@ def with_outliers(copy):
     return copy
 
 
+@pytest.mark.slow
 def test_a_task_is_one_record(with_outliers):
     """Schemas, catalogue, examples, hold-out and metrics follow from it."""
     used = run(with_outliers, "-c", TASK)
@@ -351,6 +352,7 @@ def test_the_contract_suite_takes_one_more_task(with_outliers):
     assert int(re.search(r"(\d+) passed", second.stdout)[1]) > 40
 
 
+@pytest.mark.slow
 def test_a_query_is_one_file(copy):
     """Route, OpenAPI, validation and result follow from it, with a model and without."""
     (copy / "app/ml/queries/inputs.py").write_text(OF_MODEL)
