@@ -61,4 +61,5 @@ function apart({ a, b }, rows, others) {
 const how = (id, other) => ({
   curl: [id, other || "{other}"].map((one) => `curl -sS ${location.origin}/v1/datasets/${one}`).join("\n"),
   Python: `import valiant\n\nservice = valiant.connect()\nfirst, second = service.dataset(${JSON.stringify(id)}), service.dataset(${JSON.stringify(other || "")})`,
+  Terminal: [id, other || "{other}"].map((one) => `valiant datasets ${one}`).join("\n"),
 });

@@ -56,4 +56,5 @@ function Form({ kind, given, document, algorithms, choices }) {
 const how = (kind, values) => ({
   curl: `curl -sS ${location.origin}/v1/jobs/${kind} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(values).replaceAll("'", "'\\''")}'`,
   Python: `import valiant\n\nvaliant.connect().run(${JSON.stringify(kind)}, **${JSON.stringify(values).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False")})`,
+  Terminal: "# Submitted by curl or Python, followed here:\nvaliant jobs --follow",
 });

@@ -69,4 +69,5 @@ function Shares({ of }) {
 const how = (model, version, member, depth) => ({
   curl: `curl -sS '${location.origin}/v1/models/${model}/tree?version=${version}' \\\n  -H 'Content-Type: application/json' -d '{"member": ${member}, "max_depth": ${depth}}'`,
   Python: `import valiant\n\nvaliant.connect().model(${JSON.stringify(model)}).version(${version}).query("tree", member=${member}, max_depth=${depth})`,
+  Terminal: `valiant report ${model} --version ${version} -o report.html`,
 });
