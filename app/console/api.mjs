@@ -47,12 +47,12 @@ export const upload = (file, name) =>
 /** A part of an address from what people have named. */
 export const part = encodeURIComponent;
 
-/** All items of a list that is short. */
-export async function readAll(address, signal) {
+/** The algorithms that a training can choose. */
+export async function readTrainable(signal) {
   const found = [];
   for (let cursor = null; ;) {
-    const page = await get(`${address}?limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
-    found.push(...page.items);
+    const page = await get(`/v1/algorithms?limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
+    found.push(...page.items.filter((one) => one.trainable));
     cursor = page.next_cursor;
     if (!cursor) return found;
   }

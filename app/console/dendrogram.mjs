@@ -1,7 +1,7 @@
 // The dendrogram of an agglomerative clustering, whose cut is dragged, or moved with the arrow keys.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { part, post } from "./api.mjs";
-import { Loaded, Table, html, number, useLoaded } from "./view.mjs";
+import { Loaded, Table, html, number, useLater, useLoaded } from "./view.mjs";
 
 const HIGH = 18, TOP = 8, LEFT = 8, LABELS = 110, LEAVES = 30, CLUSTERS = 100;
 
@@ -46,7 +46,7 @@ function Cut({ tree, address }) {
   const [height, move] = useState(between(tree.n_clusters));
   const clusters = 1 + heights.filter((one) => one > height).length;
   const wide = innerWidth < 768 ? 360 : 640, scale = (wide - LEFT - LABELS) / (1.05 * most || 1), x = (value) => LABELS + value * scale, y = (value) => TOP + HIGH * (value + 0.5);
-  const found = useCut(address, height), picture = useRef();
+  const { value: found } = useLater((signal) => post(address, { height }, { signal }), [address, height]), picture = useRef();
   const drag = (event) => {
     if (event.buttons !== 1) return;
     const box = picture.current.getBoundingClientRect();
@@ -63,18 +63,7 @@ function Cut({ tree, address }) {
     <label class="inline">Clusters <input type="range" aria-label="Clusters" min="1" max=${heights.length + 1 - fewest} value=${clusters} onInput=${(event) => move(between(Number(event.target.value)))} />
       <output>${number(clusters)}</output></label>
     <p class="soft" aria-live="polite">${`Height ${number(height)}.`}${found && ` The clusters have ${found.sizes.slice(0, 20).map(number).join(", ")} rows${found.sizes.length > 20 ? ", …" : "."}`}</p>
-    ${found && html`<details><summary>As a table</summary><${Table} caption="Clusters of the cut" rows=${found.sizes.slice(0, 100)} columns=${[
-      { name: "Cluster", show: (size) => found.sizes.indexOf(size) }, { name: "Rows", number: true, show: number }]} /></details>`}
+    ${found && html`<details><summary>As a table</summary><${Table} caption="Clusters of the cut" rows=${found.sizes.slice(0, 100).map((size, place) => [place, size])} columns=${[
+      { name: "Cluster", show: ([place]) => place }, { name: "Rows", number: true, show: ([, size]) => number(size) }]} /></details>`}
   </div>`;
-}
-
-/** The clusters of a cut at this height, shortly after the last move. */
-function useCut(address, height) {
-  const [found, set] = useState();
-  useEffect(() => {
-    const stop = new AbortController();
-    const timer = setTimeout(() => post(address, { height }, { signal: stop.signal }).then(set, () => {}), 120);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [address, height]);
-  return found;
 }

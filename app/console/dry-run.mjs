@@ -1,24 +1,11 @@
 // A dry run: what the service thinks of a request, without running it.
-import { useEffect, useState } from "preact/hooks";
 import { post } from "./api.mjs";
-import { Fault, duration, html, number, size } from "./view.mjs";
+import { Fault, duration, html, number, size, useLater } from "./view.mjs";
 
 const PAUSE = 350;
 
-/** {value} or {error} of the request that is `body`, shortly after its last change. */
-export function useDryRun(kind, body) {
-  const [state, set] = useState({});
-  useEffect(() => {
-    if (!body) return undefined;
-    const stop = new AbortController();
-    const timer = setTimeout(() => post(`/v1/jobs/${kind}:validate`, body, { signal: stop.signal }).then(
-      (value) => set({ value }),
-      (error) => error.name === "AbortError" || set({ error }),
-    ), PAUSE);
-    return () => { clearTimeout(timer); stop.abort(); };
-  }, [kind, body]);
-  return state;
-}
+/** {value} or {error} of the request that is `body`. */
+export const useDryRun = (kind, body) => useLater((signal) => body ? post(`/v1/jobs/${kind}:validate`, body, { signal }) : undefined, [kind, body], PAUSE);
 
 /** rest: faults that no field shows. children: the button. */
 export function DryRun({ of: { value, error }, rest, problem, children }) {

@@ -33,7 +33,8 @@ export const changed = (values, name, value) => {
 export const faultsBelow = (errors, pointer) => errors.filter((one) => one.pointer.startsWith(`${pointer}/`))
   .map((one) => ({ path: one.pointer.slice(pointer.length + 1).split("/"), detail: one.detail }));
 
-const below = (faults, name) => faults.filter((one) => one.path[0] === name).map((one) => ({ ...one, path: one.path.slice(1) }));
+/** Faults below a name of their path, with the path from there. */
+export const below = (faults, name) => faults.filter((one) => one.path[0] === name).map((one) => ({ ...one, path: one.path.slice(1) }));
 
 /** values: those that differ from the defaults. change(name, value): undefined is the default. algorithms: the catalogue.
  * choices: values that are suggested, by the name of a field. */

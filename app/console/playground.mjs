@@ -1,11 +1,11 @@
 // The playground: one row, its prediction as it changes, and the prediction along one input.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Interval, Lines } from "./charts.mjs";
 import { Values } from "./result.mjs";
-import { Fault, Loaded, Page, Table, html, number, useLoaded } from "./view.mjs";
+import { Fault, Loaded, Page, Table, asPython, asShell, html, number, useLater, useLoaded } from "./view.mjs";
 
-const PAUSE = 120, LEVELS = 500, INPUTS = 60;
+const LEVELS = 500, INPUTS = 60;
 const address = (model, version, query) => `/v1/models/${part(model)}/${query}?version=${version}`;
 
 const middle = (input) => {
@@ -113,22 +113,8 @@ function Sweep({ of, target }) {
   return html`<${Lines} title=${of.probabilities ? "Probabilities" : `Prediction of ${target || "the model"}`} x=${axis.column} range=${of.probabilities && [0, 1]} series=${series} />`;
 }
 
-/** The newest result of `load`, shortly after the last change; an older one never replaces it. */
-function useLater(load, inputs) {
-  const [state, set] = useState({});
-  useEffect(() => {
-    let gone = false;
-    const timer = setTimeout(() => load().then(
-      (value) => gone || set({ value }),
-      (error) => gone || set({ error }),
-    ), PAUSE);
-    return () => { gone = true; clearTimeout(timer); };
-  }, inputs);
-  return state;
-}
-
 const how = (one, row) => ({
-  curl: `curl -sS '${location.origin}${address(one.model, one.version, "predict")}' \\\n  -H 'Content-Type: application/json' -d '${JSON.stringify({ rows: [row] }).replaceAll("'", "'\\''")}'`,
-  Python: `import valiant\n\nversion = valiant.connect().model(${JSON.stringify(one.model)}).version(${one.version})\nversion.predict([${JSON.stringify(row).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False")}])`,
+  curl: `curl -sS '${location.origin}${address(one.model, one.version, "predict")}' \\\n  -H 'Content-Type: application/json' -d '${asShell({ rows: [row] })}'`,
+  Python: `import valiant\n\nversion = valiant.connect().model(${JSON.stringify(one.model)}).version(${one.version})\nversion.predict([${asPython(row)}])`,
   Terminal: `valiant predict ${one.model} rows.csv --version ${one.version}`,
 });

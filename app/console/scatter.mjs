@@ -1,9 +1,9 @@
 // Training rows on two axes; the rows within a rectangle that is dragged are listed with their cells.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { get, part } from "./api.mjs";
-import { Loaded, Table, html, number, useLoaded } from "./view.mjs";
+import { Loaded, Table, html, number, useLater } from "./view.mjs";
 
-const W = 560, H = 400, EDGE = 14, LISTED = 20, STEP = 0.05;
+const W = 560, H = 400, EDGE = 14, LISTED = 20, STEP = 0.05, PAUSE = 200;
 
 export function Scatter({ sample, dataset }) {
   const points = useMemo(() => placed(sample), [sample]);
@@ -57,15 +57,11 @@ const Mark = ({ x, y, shape }) => html`<path class=${`area-${shape}`} transform=
 
 /** The first rows of a selection, as the dataset has them. */
 function Listed({ rows, dataset }) {
-  const [settled, settle] = useState([]), some = rows.slice(0, LISTED).map((one) => one.row), key = some.join();
-  useEffect(() => {
-    const timer = setTimeout(() => settle(some), 200);
-    return () => clearTimeout(timer);
-  }, [key]);
-  const loaded = useLoaded(async (signal) => {
-    const pages = await Promise.all(settled.map((row) => get(`/v1/datasets/${part(dataset)}/rows?offset=${row}&limit=1`, { signal })));
+  const some = rows.slice(0, LISTED).map((one) => one.row);
+  const loaded = useLater(async (signal) => {
+    const pages = await Promise.all(some.map((row) => get(`/v1/datasets/${part(dataset)}/rows?offset=${row}&limit=1`, { signal })));
     return { columns: pages[0]?.columns.slice(0, 30) || [], rows: pages.map((page) => [page.offset, ...page.data[0]]) };
-  }, [settled.join()]);
+  }, [some.join()], PAUSE);
   const counts = Object.entries(Object.groupBy(rows, (one) => one.group)).filter(([group]) => group !== "").map(([group, some]) => `${some.length} of ${group}`);
   return html`<p>${`${number(rows.length)} rows${counts.length ? `: ${counts.join(", ")}` : ""}.`}${rows.length > LISTED ? ` The first ${LISTED}:` : ""}</p>
     <${Loaded} from=${loaded}>${(page) => html`<${Table} caption="Rows of the selection" rows=${page.rows} columns=${["Row", ...page.columns].map((name, place) => ({

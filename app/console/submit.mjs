@@ -1,9 +1,9 @@
 // A job of any kind: a form made from the OpenAPI document of this service.
 import { useMemo, useState } from "preact/hooks";
-import { get, part, post, readAll } from "./api.mjs";
+import { get, part, post, readTrainable } from "./api.mjs";
 import { DryRun, useDryRun } from "./dry-run.mjs";
 import { Parameters, changed, faultsBelow } from "./form.mjs";
-import { Copied, Loaded, Page, html, useAction, useLoaded } from "./view.mjs";
+import { Copied, Loaded, Page, asPython, asShell, html, useAction, useLoaded } from "./view.mjs";
 
 const TITLES = {
   bootstrap: "Bootstrap", calibrate: "Calibrate", combine: "Combine models", compare: "Compare", evaluate: "Evaluate", import: "Import a model", optimise: "Optimise inputs",
@@ -14,9 +14,9 @@ const FIRST = ["dataset", "target", "model"];
 
 export function Submit({ named: [kind], query }) {
   const loaded = useLoaded(async (signal) => {
-    const [document, algorithms, datasets, models] = await Promise.all([get("/openapi.json", { signal }), readAll("/v1/algorithms", signal),
+    const [document, algorithms, datasets, models] = await Promise.all([get("/openapi.json", { signal }), readTrainable(signal),
       get("/v1/datasets?limit=100&sheets=false", { signal }), get("/v1/models?limit=100", { signal })]);
-    return { document, algorithms: algorithms.filter((one) => one.trainable), choices: { dataset: datasets.items.map((one) => one.name), model: models.items.map((one) => one.name) } };
+    return { document, algorithms, choices: { dataset: datasets.items.map((one) => one.name), model: models.items.map((one) => one.name) } };
   }, []);
   return html`<${Loaded} from=${loaded}>${(all) => html`<${Form} key=${kind} kind=${kind} given=${Object.fromEntries(query)} ...${all} />`}</${Loaded}>`;
 }
@@ -54,7 +54,7 @@ function Form({ kind, given, document, algorithms, choices }) {
 }
 
 const how = (kind, values) => ({
-  curl: `curl -sS ${location.origin}/v1/jobs/${kind} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(values).replaceAll("'", "'\\''")}'`,
-  Python: `import valiant\n\nvaliant.connect().run(${JSON.stringify(kind)}, **${JSON.stringify(values).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False")})`,
+  curl: `curl -sS ${location.origin}/v1/jobs/${kind} -H 'Content-Type: application/json' \\\n  -d '${asShell(values)}'`,
+  Python: `import valiant\n\nvaliant.connect().run(${JSON.stringify(kind)}, **${asPython(values)})`,
   Terminal: "# Submitted by curl or Python, followed here:\nvaliant jobs --follow",
 });

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Lines } from "./charts.mjs";
-import { Field, changed, faultsBelow } from "./form.mjs";
+import { Field, below, changed, faultsBelow } from "./form.mjs";
 import { Copied, Facts, Fault, Loaded, Page, html, number, useAction, useLoaded } from "./view.mjs";
 
 export function Theory({ query }) {
@@ -37,7 +37,7 @@ function Calculator({ cards, document, first }) {
     <p class="lead">${card.description.split("\n\n").slice(1, 2)}</p>
     <form onSubmit=${run}>
       <div class="fields">${Object.entries(schema.properties).map(([field, one]) => html`<${Field} key=${name + field} name=${field} schema=${one} value=${values[field]}
-        faults=${faults.filter((fault) => fault.path[0] === field).map((fault) => ({ ...fault, path: fault.path.slice(1) }))} change=${(value) => change(field, value)} />`)}</div>
+        faults=${below(faults, field)} change=${(value) => change(field, value)} />`)}</div>
       <p><button disabled=${busy}>Calculate</button></p>
     </form>
     <${Fault} error=${error} />

@@ -1,16 +1,16 @@
 // A training: what to predict, by which algorithm, with a dry run of every change.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, part, post, readAll } from "./api.mjs";
+import { get, part, post, readTrainable } from "./api.mjs";
 import { DryRun, useDryRun } from "./dry-run.mjs";
 import { Parameters, changed, faultsBelow } from "./form.mjs";
-import { Copied, Loaded, Page, html, useAction, useLoaded } from "./view.mjs";
+import { Copied, Loaded, Page, asShell, html, useAction, useLoaded } from "./view.mjs";
 
 const FIRST = { classification: "gradient_boosting", regression: "gradient_boosting", none: "kmeans" };
 
 export function Train({ query }) {
   const loaded = useLoaded(async (signal) => {
-    const [datasets, algorithms] = await Promise.all([get("/v1/datasets?limit=100&sheets=false", { signal }), readAll("/v1/algorithms", signal)]);
-    return { datasets: datasets.items, algorithms: algorithms.filter((one) => one.trainable) };
+    const [datasets, algorithms] = await Promise.all([get("/v1/datasets?limit=100&sheets=false", { signal }), readTrainable(signal)]);
+    return { datasets: datasets.items, algorithms };
   }, []);
   return html`<${Loaded} from=${loaded}>${({ datasets, algorithms }) => datasets.length
     ? html`<${Form} datasets=${datasets} algorithms=${algorithms} first=${query.get("dataset") || datasets[0].id} />`
@@ -90,7 +90,7 @@ const how = (body) => {
   const { model, dataset, target, algorithm: { name, ...parameters } } = body;
   const options = [["target", target], ["model", model], ["algorithm", name], ...Object.entries(parameters)].filter(([, value]) => value !== undefined);
   return {
-    curl: `curl -sS ${location.origin}/v1/jobs/train -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`,
+    curl: `curl -sS ${location.origin}/v1/jobs/train -H 'Content-Type: application/json' \\\n  -d '${asShell(body)}'`,
     Python: `import valiant\n\nservice = valiant.connect()\nservice.train(service.dataset(${JSON.stringify(dataset)}), ${options.map(([key, value]) => `${key}=${typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value)}`).join(", ")})`,
     Terminal: `valiant train ${dataset}${target ? ` --target ${JSON.stringify(target)}` : ""} --model ${model} --algorithm ${name}${Object.entries(parameters).map(([key, value]) => ` -s ${key}=${JSON.stringify(value)}`).join("")}`,
   };

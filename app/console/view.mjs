@@ -21,6 +21,21 @@ export function useLoaded(load, inputs) {
   return { ...state, reload: () => again(turn + 1) };
 }
 
+/** The newest result of `load`, shortly after the last change of an input; an older one never replaces it.
+ * Where `load` returns nothing, nothing changes. */
+export function useLater(load, inputs, pause = 120) {
+  const [state, set] = useState({});
+  useEffect(() => {
+    const stop = new AbortController();
+    const timer = setTimeout(() => load(stop.signal)?.then(
+      (value) => stop.signal.aborted || set({ value }),
+      (error) => stop.signal.aborted || set({ error }),
+    ), pause);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, inputs);
+  return state;
+}
+
 /** An action of a button: while it runs the button waits, and its problem is kept. */
 export function useAction(act) {
   const [state, set] = useState({});
@@ -135,6 +150,10 @@ export const Facts = ({ of }) => html`<dl class="facts">
   ${Object.entries(of).filter(([, value]) => value !== undefined && value !== null).map(([name, value]) =>
     html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}
 </dl>`;
+
+/** JSON within single quotes of a shell, and as Python writes it. */
+export const asShell = (value) => JSON.stringify(value).replaceAll("'", "'\\''");
+export const asPython = (value) => JSON.stringify(value).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False");
 
 export const number = (value) => {
   if (typeof value !== "number") return String(value ?? "");

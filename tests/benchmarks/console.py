@@ -72,8 +72,8 @@ def _uploaded(client):
     return client.post("/v1/datasets", params={"name": "many"}, content=table, headers=headers).json()["id"]
 
 
-def _trained(client, model, dataset, algorithm="knn", **parameters):
-    body = {"model": model, "dataset": dataset, "target": "y", "algorithm": {"name": algorithm, **parameters}}
+def _trained(client, model, dataset):
+    body = {"model": model, "dataset": dataset, "target": "y", "algorithm": {"name": "knn"}}
     job = client.post("/v1/jobs/train", json=body).raise_for_status().json()
     while job["state"] not in {"succeeded", "failed"}:
         time.sleep(0.1)

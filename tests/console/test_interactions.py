@@ -7,7 +7,18 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def test_a_learner_within_a_learner_has_a_form(page, go, serious_faults):
+def drag(page, picture, start, end):
+    """With the mouse, from one place to another; places are shares of the picture's width and height."""
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    (x, y), (to_x, to_y) = ((box["x"] + a * box["width"], box["y"] + b * box["height"]) for a, b in (start, end))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(to_x, to_y, steps=3)
+    page.mouse.up()
+
+
+def test_a_learner_within_a_learner_has_a_form(page, serious_faults):
     page.get_by_role("button", name="iris").click()
     page.get_by_role("link", name="Train a model").click()
     page.get_by_label("Algorithm").select_option("bagging")
@@ -52,13 +63,7 @@ def test_a_dendrogram_is_cut_with_mouse_and_keyboard(page, train, go, serious_fa
     train("merged", "agglomerative", target=None, n_clusters=3)
     go("models/merged/1", "merged, version 1")
     picture = page.locator(".dendrogram")
-    picture.scroll_into_view_if_needed()
-    box = picture.bounding_box()
-    middle = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + box["width"] * 0.9, middle)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.8, middle)
-    page.mouse.up()
+    drag(page, picture, (0.9, 0.5), (0.8, 0.5))
     slider = page.get_by_label("Clusters", exact=True)
     assert slider.input_value() == "2"
     page.get_by_text("The clusters have 50, 100 rows.").wait_for()
@@ -84,12 +89,7 @@ def test_rows_of_a_selection_are_listed(page, train, go, serious_faults):
     train("plane", "pca", target=None, n_components=2)
     go("models/plane/1", "plane, version 1")
     picture = page.locator(".scatter")
-    picture.scroll_into_view_if_needed()
-    box = picture.bounding_box()
-    page.mouse.move(box["x"] + 2, box["y"] + 2)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] - 2, steps=3)
-    page.mouse.up()
+    drag(page, picture, (0.005, 0.005), (0.995, 0.995))
     page.get_by_text("150 rows").first.wait_for()
     table = page.get_by_role("table", name="Rows of the selection")
     table.wait_for()

@@ -26,4 +26,4 @@ class SharedReads:
         if key not in self._reads:
             self._reads[key] = task = asyncio.create_task(run_in_threadpool(get, job))
             task.add_done_callback(lambda _: asyncio.get_running_loop().call_later(SECONDS, self._reads.pop, key))
-        return await asyncio.shield(self._reads[key])  # whoever leaves ends the read of no other
+        return await asyncio.shield(self._reads[key])  # a client that disconnects does not cancel it for others
