@@ -148,6 +148,7 @@ def races() -> list[Race]:
         logistic_race("digits", *scaled[1], own_tol=1e-3),
         logistic_race("digits", *scaled[1], tol=1e-8),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float)),
+        logistic_race("200,000 x 50", tall, (target > 0).astype(float), own_tol=1e-3),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float), own_tol=1e-4),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float), tol=1e-8),
         logistic_race("200,000 x 50", tall, (target > 0).astype(float), solver="newton-cholesky"),

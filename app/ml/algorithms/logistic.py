@@ -106,7 +106,7 @@ class State(NamedTuple):
 
 def fit(params: Logistic, data: Data, context: Context, start: State | None = None) -> Fit[State]:
     """start: in the columns of these data; None: the observed share of each class."""
-    seen = np.asarray(data.targets.any(axis=0))
+    seen = data.targets.sum(axis=0) > 0
     if seen.sum() == 1:
         return Fit(State(np.zeros((data.x.shape[1], 0)), np.zeros(0), seen), warnings=("There is only one class.",))
     aside = _aside(params, data, context.rng)

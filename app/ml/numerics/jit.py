@@ -182,6 +182,11 @@ def inner(python: Callable[P, R]) -> Kernel[P, R]:
     return Part(python)
 
 
+def reordered(python: Callable[P, R]) -> Kernel[P, R]:
+    """An inner function whose sums are added in the quickest order, so the last bits depend on the processor."""
+    return Part(python, options=INNER | {"fastmath": {"contract", "reassoc"}})
+
+
 def seldom(python: Callable[P, R]) -> Kernel[P, R]:
     """An inner function that stays apart, for what is called rarely: the kernel compiles faster.
 

@@ -13,10 +13,17 @@ from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.sparse_rows import dense, mapped, sparse
 from app.ml.numerics import row_blocks
 from app.ml.numerics.linear_algebra.solve import EPS, centred
+from app.ml.numerics.linear_models.compiled import row_sums
 from app.ml.numerics.linear_models.softmax import likelihood, probabilities
 
-CELLS = 2**17
+CELLS = 2**18
 """Numbers of `x` worked on at a time: they stay in cache for the way there and the way back."""
+MANY_CELLS = 2**21
+"""From here on a Hessian is made of 32-bit products, whose sums over blocks have 64 bits."""
+MODERATE = 1e10
+"""Units of columns up to this and down to its inverse, the squares of which 32 bits hold."""
+WELL_CONDITIONED = 0.01
+"""Smallest squared pivot, of directions scaled to curvature 1, at which 32-bit products leave five digits."""
 
 
 class Linear(NamedTuple):
@@ -70,8 +77,9 @@ class CrossEntropy:
 
     def every(self, step: int) -> "CrossEntropy":
         """The cross-entropy of every `step`-th row, in the same coordinates."""
-        share = self.weights[::step]
-        return replace(self, x=self.x[::step], targets=self.targets[::step], weights=share / share.sum())
+        share, x = self.weights[::step], self.x[::step]
+        x = np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x
+        return replace(self, x=x, targets=np.asfortranarray(self.targets[::step]), weights=share / share.sum())
 
     @property
     def start(self) -> Vector:
@@ -98,19 +106,38 @@ class CrossEntropy:
         b = self.unpacked(point)
         coef, constant = self.plain(b)
         shrunk = self.penalty[:, None] * b
-        value, slopes, total = 0.5 * float((shrunk * b).sum()), np.zeros_like(coef), np.zeros_like(constant)
-        for rows in self.blocks() if sparse(self.x) is None else [slice(None)]:
-            x, targets, weights = self.x[rows], self.targets[rows], self.weights[rows]
-            losses, p = likelihood(_product(x, coef) + constant, targets)
-            pull = weights[:, None] * (p - targets)
-            value += float(weights @ losses)
-            slopes += _product(x.T, pull)
-            total += pull.sum(axis=0)
-        slopes = (slopes - np.outer(self.offset, total)) / self.unit[:, None]
-        return value, (np.vstack([slopes, total]) + shrunk).ravel()
+        value, sums = 0.5 * float((shrunk * b).sum()), np.zeros_like(b)
+        value += (_add_compiled if self._compiled else _add)(self, Linear(coef, constant), sums)
+        sums[:-1] -= np.outer(self.offset, sums[-1])
+        sums[:-1] /= self.unit[:, None]
+        return value, (sums + shrunk).ravel()
 
     def hessian(self, point: Vector) -> Matrix:
-        """(m, m), positive definite.
+        """(m, m), positive definite. Of many rows, within 1e-7 of its largest entries where its condition allows it."""
+        many = self._compiled and self.x.size >= MANY_CELLS
+        if many and (np.maximum(self.unit, 1 / self.unit) < MODERATE).all():
+            quick = self._single_precision_hessian(point)
+            triangle = _triangle(quick)
+            if triangle is not None and triangle.diagonal().min() ** 2 >= WELL_CONDITIONED:
+                return quick
+        return self.double_precision_hessian(point)
+
+    def _single_precision_hessian(self, point: Vector) -> Matrix:
+        """The Hessian for two classes, from products in 32 bits of rows that are read once."""
+        coef, constant = self.plain(self.unpacked(point))
+        d, one = len(coef), np.ascontiguousarray(coef[:, 0])
+        products, sums, mass = np.zeros((d, d)), np.zeros(d), 0.0
+        for rows in self.blocks():
+            x = self.x[rows]
+            spread, scaled = np.empty(len(x)), np.empty(x.shape, np.float32)
+            row_sums.spread_rows(x, self.weights[rows], one, constant.item(), spread, scaled)
+            products += scaled.T @ scaled
+            sums += spread.astype(np.float32) @ scaled
+            mass += float(spread @ spread)
+        return self.about_means(products, sums, mass) + np.diag(self.penalty)
+
+    def double_precision_hessian(self, point: Vector) -> Matrix:
+        """(m, m), positive definite but for rounding.
 
         The same constant added to all scores changes nothing when s > 1. Along those directions the mean curvature
         of all others is added; the gradient has no part in them, so no Newton step is changed by it.
@@ -141,12 +168,11 @@ class CrossEntropy:
         coef, constant = self.plain(self.unpacked(point))
         d, s = coef.shape
         products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
-        buffer = np.empty((self._step, d))
         for rows in self.blocks():
             x, p = dense(self.x[rows]), probabilities(_product(self.x[rows], coef) + constant)
             spread = np.sqrt(self.weights[rows, None] * p * (1 - p))
             for i in range(s):
-                scaled = np.multiply(x, spread[:, i, None], out=buffer[: len(x)])
+                scaled = x * spread[:, i, None]
                 products[i] += scaled.T @ scaled
                 sums[i] += spread[:, i] @ scaled
                 mass[i] += spread[:, i] @ spread[:, i]
@@ -163,11 +189,8 @@ class CrossEntropy:
         """
         d, s = self.x.shape[1], self.targets.shape[1]
         hessian = self.hessian(point) * weight
-        scale = np.sqrt(hessian.diagonal())
-        if not scale.all():
-            return np.zeros((0, 0, 0))
-        triangle, failed = scipy.linalg.lapack.dpotrf(hessian / scale / scale[:, None])
-        if failed or triangle.diagonal().min() ** 2 <= len(scale) * EPS:
+        scale, triangle = np.sqrt(hessian.diagonal()), _triangle(hessian)
+        if triangle is None or triangle.diagonal().min() ** 2 <= len(scale) * EPS:
             return np.zeros((0, 0, 0))
         root = scipy.linalg.solve_triangular(triangle, np.eye(len(scale))) / scale[:, None]
         factor = root.reshape(d + 1, s, -1)
@@ -192,16 +215,56 @@ class CrossEntropy:
         coef = b[:-1] / self.unit[:, None]
         return Linear(coef, b[-1] - self.offset @ coef)
 
-    def blocks(self) -> Iterator[slice]:
-        return (slice(start, start + self._step) for start in range(0, len(self.x), self._step))
-
-    @property
-    def _step(self) -> int:
+    def blocks(self, cells: int = CELLS) -> Iterator[slice]:
         n, d = self.x.shape
-        return int(min(n, max(1, CELLS // max(1, d))))
+        step = max(1, cells // max(1, d))
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
     def unpacked(self, point: Vector) -> Matrix:
         return point.reshape(self.x.shape[1] + 1, -1)
+
+    @property
+    def _compiled(self) -> bool:
+        """True if compiled loops serve: for one score, and where they take longer than their loading."""
+        return self.targets.shape[1] == 1 and _readable(self.x) and self.x.size >= CELLS
+
+
+def _add(loss: CrossEntropy, scores: Linear, sums: Matrix) -> float:
+    """Returns the losses of all rows, and adds their slopes by the coefficients of `x`, those of the ones last."""
+    value = 0.0
+    for rows in loss.blocks() if sparse(loss.x) is None else [slice(None)]:
+        x, weights = loss.x[rows], loss.weights[rows]
+        losses, pull = likelihood(_product(x, scores.coef) + scores.intercept, loss.targets[rows])
+        pull *= weights[:, None]
+        sums[:-1] += _product(x.T, pull)
+        sums[-1] += pull.sum(axis=0)
+        value += float(weights @ losses)
+    return value
+
+
+def _add_compiled(loss: CrossEntropy, scores: Linear, sums: Matrix) -> float:
+    """`_add` of a single score, reading each row once."""
+    value, coef, constant = 0.0, np.ascontiguousarray(scores.coef[:, 0]), scores.intercept.item()
+    for rows in loss.blocks(8 * CELLS):
+        x, weights = loss.x[rows], loss.weights[rows]
+        small = np.empty(len(x))
+        value += row_sums.log_odds_sums(x, loss.targets[rows, 0], weights, coef, constant, sums[:, 0], small)
+        value += float(weights @ np.log1p(small, out=small))
+    return value
+
+
+def _triangle(hessian: Matrix) -> Matrix | None:
+    """The Cholesky factor with all directions scaled to curvature 1; None if one has no curvature."""
+    scale = np.sqrt(hessian.diagonal())
+    if not scale.all():
+        return None
+    triangle, failed = scipy.linalg.lapack.dpotrf(hessian / scale / scale[:, None])
+    return None if failed else np.asarray(triangle)
+
+
+def _readable(x: Matrix) -> bool:
+    """True if compiled loops can read the rows: they follow each other in memory."""
+    return isinstance(x, np.ndarray) and x.flags.c_contiguous
 
 
 def _product(a: Matrix, b: Matrix) -> Matrix:
@@ -225,6 +288,9 @@ def _moments(x: Matrix, share: Vector) -> tuple[Vector, Vector]:
         return share @ x, share @ mapped(x, np.square)
     d = x.shape[1]
     mean, squares = np.zeros(d), np.zeros(d)
+    if _readable(x) and x.size >= CELLS:
+        row_sums.moments(x, share, mean, squares)
+        return mean, squares
     for rows in row_blocks.blocks(len(x), d):
         part = x[rows]
         mean += share[rows] @ part

@@ -18,6 +18,8 @@ PART, RARE = 8192, 50
 FEW_UNKNOWNS, WIDE, DEAR = 100, 2000, 0.8
 """Limits for more than two classes: up to the first Newton at once; inputs up to the second have a spectrum that is
 soon found. Then a Hessian costs some dozens of steps: it serves while these bring the gradient to the last share."""
+PARTIAL = 0.3
+"""Share of the gradient that a step may leave for the Hessian of a part of the rows to be used again."""
 FIRST_STEPS, ROUGH_STEPS = 4, 44
 """Steps by the curvature at the start, and by that of each score by itself: together they cost about one Hessian."""
 NEWTON_UNKNOWNS = 1000
@@ -73,9 +75,10 @@ def _thorough(
     if params.solver == "lbfgs" or (params.solver == "auto" and start.size > NEWTON_UNKNOWNS):
         return lbfgs(loss, start, tol=params.tol, max_iter=max_iter, watch=watch)
     few, hessian = len(loss.x) // max(PART, 4 * start.size), loss.hessian
+    slow = DEAR if start.size > FEW_UNKNOWNS and loss.targets.shape[1] > 1 else SLOW
     if few >= 4 and not params.early_stopping:
         start, hessian = start if warm else _head_start(loss.every(few), start), loss.every(4).hessian
-    slow = DEAR if start.size > FEW_UNKNOWNS and loss.targets.shape[1] > 1 else SLOW
+        slow = PARTIAL
     return newton(loss, hessian, start, tol=params.tol, max_iter=max_iter, watch=watch, slow=slow)
 
 
@@ -83,4 +86,4 @@ def _head_start(part: CrossEntropy, start: Vector) -> Vector:
     """The minimum of a part of the rows: of many, few show where to look (Byrd et al. 2011)."""
     if (np.minimum(part.targets.sum(axis=0), (1 - part.targets).sum(axis=0)) < RARE).any():
         return start
-    return newton(part, part.hessian, start, tol=1e-2, max_iter=20, watch=lambda _point, _value: False).x
+    return newton(part, part.hessian, start, tol=1e-2, max_iter=20, watch=lambda _point, _value: False, slow=PARTIAL).x

@@ -64,8 +64,7 @@ def slopes(kind: Loss, scores: Matrix, targets: Matrix) -> Matrix:
 def losses_and_slopes(kind: Loss, scores: Matrix, targets: Matrix) -> tuple[Vector, Matrix]:
     """Both at once: of softmax they share the exponentials."""
     if kind is Loss.SOFTMAX:
-        found = likelihood(scores, targets > 0)
-        return found.losses, found.probabilities - (targets > 0)
+        return likelihood(scores, targets > 0)
     return losses(kind, scores, targets), slopes(kind, scores, targets)
 
 

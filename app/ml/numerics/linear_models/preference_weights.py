@@ -51,8 +51,8 @@ def preference_weights(differences: Matrix, share: Vector, penalty: float) -> Pr
 
     def loss(w: Vector) -> tuple[float, Vector]:
         found = likelihood((differences @ w)[:, None], targets)
-        pull = (found.probabilities - targets)[:, 0]
-        return float(found.losses.sum() + 0.5 * penalty * w @ w), differences.T @ pull + penalty * w
+        slope = differences.T @ found.slopes[:, 0] + penalty * w
+        return float(found.losses.sum() + 0.5 * penalty * w @ w), slope
 
     def curvature(w: Vector) -> Matrix:
         p = scipy.special.expit(differences @ w)

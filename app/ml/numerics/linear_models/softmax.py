@@ -62,21 +62,27 @@ def losses(scores: Matrix, targets: Matrix) -> Vector:
 class Likelihood(NamedTuple):
     losses: Vector
     """(n,)."""
-    probabilities: Matrix
-    """(n, s)."""
+    slopes: Matrix
+    """(n, s), of the loss by each score: probabilities less targets."""
 
 
 def likelihood(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> Likelihood:
-    """`losses` and `probabilities` at once: one exponential for both, and small losses to all their digits."""
+    """`losses` and their slopes at once: one exponential for both, and small losses to all their digits."""
     if scores.shape[1] == 1:
         z, t = scores[:, 0], targets[:, 0]
-        small = np.exp(-np.abs(z))
-        own = np.where(z >= 0, 1.0, small) / (1 + small)
-        return Likelihood(np.log1p(small) + (np.maximum(z, 0) - z * t), own[:, None])
+        small = np.abs(z)
+        np.exp(np.negative(small, out=small), out=small)
+        loss = np.maximum(z, 0)
+        loss -= z * t  # exactly 0 on the right side
+        loss += np.log1p(small)
+        own = np.where(z < 0, small, 1.0)
+        own /= np.add(small, 1, out=small)
+        own -= t
+        return Likelihood(loss, own[:, None])
     classes = np.ascontiguousarray(scores.T)  # sums over classes, row by row of it, are quick
     classes -= (classes * targets.T).sum(axis=0)
     highest = classes.max(axis=0)
     share = np.exp(classes - highest)
     best = share == 1
     rest = np.where(best, 0.0, share).sum(axis=0) + (best.sum(axis=0) - 1)
-    return Likelihood(highest + np.log1p(rest), (share / (1 + rest)).T)
+    return Likelihood(highest + np.log1p(rest), (share / (1 + rest)).T - targets)

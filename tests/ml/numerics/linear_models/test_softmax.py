@@ -69,3 +69,34 @@ def test_one_row_of_two_classes_is_computed_as_among_others(odds):
     assert alone.tobytes() == together.tobytes()
     np.testing.assert_allclose(together[:, 1], probabilities(np.array(odds)[:, None])[:, 0], rtol=1e-15, atol=1e-307)
     assert np.isnan(one_of_two(np.nan)).all()
+
+
+def large(columns=70, rows=30_001):
+    """Rows enough for compiled loops; the same with columns one after the other in memory is left to numpy."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(rows, columns)) * np.logspace(-2, 2, columns) + np.logspace(-3, 1, columns)
+    targets = (x @ (rng.normal(size=columns) / np.logspace(-2, 2, columns)) > 1)[:, None].astype(float)
+    weights = rng.uniform(0.5, 2, rows) * (rng.random(rows) < 0.9)
+    point = rng.normal(size=columns + 1)
+    return x, targets, weights, point
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(70, 30_001), (1, 300_003), (8, 33_000)])
+def test_compiled_loops_agree_with_numpy(columns, rows):
+    x, targets, weights, point = large(columns, rows)
+    quick, plain = (CrossEntropy.of(layout(x), targets, weights, 0.7) for layout in (np.array, np.asfortranarray))
+    for scale in (0.1, 1.0, 300.0):
+        (value, slopes), (expected, gradient) = quick(scale * point), plain(scale * point)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(slopes, gradient, rtol=1e-11, atol=1e-13)
+        exact = plain.hessian(scale * point)
+        np.testing.assert_allclose(quick.hessian(scale * point), exact, rtol=1e-6, atol=1e-7 * exact.max())
+
+
+def test_hessian_of_columns_nearly_the_same_has_all_its_digits():
+    x, targets, weights, point = large()
+    x[:, -1] = x[:, -2] + 1e-3 * x[:, -1]
+    quick = CrossEntropy.of(x, targets, weights, 0.7)
+    assert quick.hessian(point).tobytes() == quick.double_precision_hessian(point).tobytes()
+    plain = CrossEntropy.of(np.asfortranarray(x), targets, weights, 0.7)
+    np.testing.assert_allclose(quick.errors(point, 1.0), plain.errors(point, 1.0), rtol=1e-6, atol=1e-9)
