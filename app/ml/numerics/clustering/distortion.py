@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.numerics.neighbours.compiled.distances import squares_to
 from app.ml.numerics.neighbours.distances import norms, squared_distances
 from app.ml.numerics.row_blocks import blocks
 
@@ -31,34 +32,37 @@ class Distortion(NamedTuple):
 def distortion(x: Matrix, weights: Vector, labels: Labels, centres: Matrix) -> Distortion:
     """Distortions of the clusters 0 … k - 1. One without rows has zeros."""
     k = len(centres)
-    squares = norms(x - centres[labels])
-    order = np.lexsort((-squares, labels))
-    groups = np.split(order, np.cumsum(np.bincount(labels, minlength=k))[:-1])
-    radii = np.array([np.sqrt(squares[rows[0]]) if rows.size else 0.0 for rows in groups])
-    inertias = np.bincount(labels, weights * squares, k).astype(np.float64)
-    pairwise = np.array(
-        [_pairwise(x[rows], weights[rows], centre) for rows, centre in zip(groups, centres, strict=True)]
-    )
-    diameters, left = np.empty(k), PAIRS
-    for j, rows in enumerate(groups):
-        diameters[j], compared = _diameter(x[rows], np.sqrt(squares[rows]), left)
-        left -= compared
-    return Distortion(np.bincount(labels, minlength=k), inertias, pairwise, radii, diameters)
+    found = Distortion(np.bincount(labels, minlength=k), *np.zeros((4, k)))
+    squares = np.empty(len(x))
+    squares_to.lean(np.ascontiguousarray(x), np.ascontiguousarray(centres), labels, squares)
+    order, left = np.argsort(labels.astype(np.min_scalar_type(k)), kind="stable"), PAIRS
+    for j, rows in enumerate(np.split(order, np.cumsum(found.sizes)[:-1])):
+        if rows.size:
+            moved, radii = x[rows] - centres[j], np.sqrt(squares[rows])
+            found.inertias[j] = weights[rows] @ squares[rows]
+            found.pairwise[j] = _pairwise(moved, weights[rows], found.inertias[j])
+            found.radii[j] = radii.max()
+            found.diameters[j], compared = _diameter(moved, radii, left)
+            left -= compared
+    return found
 
 
 def _diameter(x: Matrix, radii: Vector, most: int) -> tuple[float, int]:
     """Distance of the farthest two rows, and how many were compared; NaN if more than `most` must be.
 
-    radii: (n,) distances to the centre, from the largest on. Two rows are at most as far apart as both radii together,
+    x: (n, d) rows less their centre. radii: (n,) their lengths. Two rows are at most as far apart as both radii together,
     so rows near the centre need no comparison once two rows far apart are found.
     """
     if len(x) < 2:
         return 0.0, 0
-    first = norms(x - x[0])
+    first = norms(x - x[radii.argmax()])
     best = float(np.sqrt(max(first.max(), norms(x - x[first.argmax()]).max())))
-    rows = int((radii + radii[0] > best).sum())
+    far = np.flatnonzero(radii + radii.max() > best)
+    rows = len(far)
     if rows * rows > most:
         return np.nan, 0
+    far = far[np.argsort(-radii[far], kind="stable")]
+    x, radii = x[far], radii[far]
     for block in blocks(rows, rows):
         reach = int((radii[:rows] + radii[block][0] > best).sum())
         if reach:
@@ -66,8 +70,7 @@ def _diameter(x: Matrix, radii: Vector, most: int) -> tuple[float, int]:
     return best, rows * rows
 
 
-def _pairwise(x: Matrix, weights: Vector, centre: Vector) -> float:
-    """Σ over pairs wᵢwⱼ‖xᵢ − xⱼ‖² = W Σ wᵢ‖xᵢ − c‖² − ‖Σ wᵢ(xᵢ − c)‖², for any point c."""
-    moved = x - centre
+def _pairwise(moved: Matrix, weights: Vector, inertia: float) -> float:
+    """Σ over pairs wᵢwⱼ‖xᵢ − xⱼ‖² = W Σ wᵢ‖xᵢ − c‖² − ‖Σ wᵢ(xᵢ − c)‖², for any point c. moved: the rows less c."""
     mean = weights @ moved
-    return max(0.0, float(weights.sum() * (weights @ norms(moved)) - mean @ mean))
+    return max(0.0, float(weights.sum() * inertia - mean @ mean))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.jit import inner, kernel
+from app.ml.numerics.jit import inner, kernel, reordered
 from app.ml.numerics.neighbours.compiled.distances import Places, Singles, closest, closest_beside, doubt_of, square
 from app.ml.numerics.neighbours.compiled.tiles import STRIDE, TILE, fill, lowest_of_tile
 
@@ -50,12 +50,21 @@ def undecided(
     for t in range(stop - start if whole else doubtful):
         i = start + t if whole else rows[t]
         own = labels[i]
-        square_of_own = square(x[i], centres[own])
+        square_of_own = roughly_square(x[i], centres[own])
         far = math.sqrt(square_of_own) * slack
         upper[i] = far
         rows[found], squares[found] = i, square_of_own
         found += far >= max(lower[i], half_gaps[own])
     return found
+
+
+@reordered
+def roughly_square(a: Vector, b: Vector) -> float:
+    """‖a − b‖² in half the time of `square`, which differs by rounding."""
+    total = 0.0
+    for j in range(a.size):
+        total += (a[j] - b[j]) * (a[j] - b[j])
+    return total
 
 
 @inner
