@@ -50,8 +50,8 @@ def distortion(x: Matrix, weights: Vector, labels: Labels, centres: Matrix) -> D
 def _diameter(x: Matrix, radii: Vector, most: int) -> tuple[float, int]:
     """Distance of the farthest two rows, and how many were compared; NaN if more than `most` must be.
 
-    x: (n, d) rows less their centre. radii: (n,) their lengths. Two rows are at most as far apart as both radii together,
-    so rows near the centre need no comparison once two rows far apart are found.
+    x: (n, d) rows less their centre. radii: (n,) their lengths. Two rows are at most as far apart as both radii
+    together, so rows near the centre need no comparison once two rows far apart are found.
     """
     if len(x) < 2:
         return 0.0, 0
