@@ -48,6 +48,16 @@ def test_the_gap_to_the_optimum_has_no_bound(t):
     assert fit(KMeans(n_clusters=2), of(rectangle), Context.of(0)).curves["inertia"][-1] == 4.0
 
 
+def test_two_long_rows_of_points_are_cut_across():
+    """C2: of 2 rows of 40 points, 1 apart, the best of 20 starts takes the left and the right half."""
+    line = np.arange(40) * 0.256
+    x = np.concatenate([np.column_stack([line, np.full(40, y)]) for y in (0.0, 1.0)])
+    params = KMeans(n_clusters=2, n_init=20)
+    labels = predict(params, fit(params, of(x), Context.of(0)).state, x)
+    left = np.tile(np.arange(40) < 20, 2)
+    assert set(labels[left]).isdisjoint(labels[~left])
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_no_worse_than_scikit_learn(name):
     x, k = rows_of(name), SETS[name]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from app.ml.algorithms.som import ALGORITHM, SOM, fit, named, predict
+from app.ml.algorithms.som import ALGORITHM, SOM, fit, named, predict, schedule_of
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.clustering.lloyd import lloyd
 from app.ml.numerics.maps.compiled.online import online
@@ -169,6 +169,13 @@ def test_cells_are_named_after_the_most_frequent_class_and_nothing_else_changes(
         assert state.shares[cell] == pytest.approx(of_class.max() / max(of_class.sum(), 1e-9))
     np.testing.assert_array_equal(state.prototypes, result.state.prototypes)
     assert result.state.names is None
+
+
+def test_the_radius_of_49_cells_falls_from_7_to_2_and_a_step_from_a_twentieth():
+    """M6: 7.0, 4.5 and 2.0 after 0, 50 and 100 of 100 rows; M3: 1/(20 + t)."""
+    schedule = schedule_of(SOM(grid_height=7, grid_width=7))
+    np.testing.assert_array_equal(schedule.radii(np.array([0, 50, 100]) / 100), [7.0, 4.5, 2.0])
+    np.testing.assert_allclose(schedule.steps(np.array([0, 1, 80])), [1 / 20, 1 / 21, 1 / 100])
 
 
 def test_a_step_is_at_most_1_and_the_course_of_the_radius_may_be_exponential():
