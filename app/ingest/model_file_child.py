@@ -12,13 +12,18 @@ from pathlib import Path
 
 from app.errors import ImportUnsupported, InvalidData, ValiantError
 from app.faults import Fault
-from app.ingest import lightgbm_file, sklearn_file, xgboost_file
+from app.ingest import lightgbm_file, onnx_file, sklearn_file, xgboost_file
 from app.ingest.protocol import PARSED, REFUSED, Refusal
 from app.ml.models.parsed_model import write
 from app.ml.numerics.trees.foreign_trees import damaged
 from app.process_memory import limit, without_optional
 
-PARSERS = {"lightgbm": lightgbm_file.parse, "scikit-learn": sklearn_file.parse, "xgboost": xgboost_file.parse}
+PARSERS = {
+    "lightgbm": lightgbm_file.parse,
+    "onnx": onnx_file.parse,
+    "scikit-learn": sklearn_file.parse,
+    "xgboost": xgboost_file.parse,
+}
 
 
 def main(file_format: str, path: str, descriptor: str, memory_bytes: str, seconds: str) -> None:
@@ -35,7 +40,8 @@ def _response(file_format: str, path: Path) -> bytes:
     try:
         return PARSED + write(PARSERS[file_format](path))
     except ImportError:
-        detail = "The worker lacks treelite, which reads these files: install valiant[import] there."
+        extra = "onnx" if file_format == "onnx" else "import"
+        detail = f"The worker lacks the library that reads these files: install valiant[{extra}] there."
         return _refused(ImportUnsupported(faults=[Fault("/file_format", detail, "not_installed")]))
     except ValiantError as error:
         return _refused(error)

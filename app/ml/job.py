@@ -104,6 +104,8 @@ class JobContext(NamedTuple):
     """Limits of the process of a job."""
     kinds: "Mapping[str, Kind[Any]]" = MappingProxyType({})
     """All kinds of job by name."""
+    file_formats: tuple[str, ...] = ()
+    """Formats of files that the project may import besides the standard ones; only where files are needed."""
 
 
 class Checked(NamedTuple):

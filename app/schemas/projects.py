@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from app.ml.contract.file_formats import GuardedFormat
 from app.schemas.keys import ProjectName
 from app.settings import GiB
 from app.wire import Body, Wire
@@ -45,17 +46,25 @@ STANDARD = Quotas(
 """Those of a new project. The project `default` has none."""
 
 
+FORMATS = (
+    "Formats of model files that the project may import besides the standard ones: `onnx`, whose graphs are read and "
+    "computed by onnxruntime, a large library in C++, in the processes that serve all projects."
+)
+
+
 class ProjectSpec(Body):
     """A project to be created."""
 
     name: ProjectName = Field(description="Name of the project: no other has it.")
     quotas: Quotas = Field(STANDARD, description="Limits of the project.")
+    file_formats: list[GuardedFormat] = Field([], max_length=10, description=FORMATS)
 
 
 class ProjectChange(Body):
     """A change of a project."""
 
-    quotas: Quotas = Field(description="Limits that change; those left out stay.")
+    quotas: Quotas = Field(Quotas(), description="Limits that change; those left out stay.")
+    file_formats: list[GuardedFormat] | None = Field(None, max_length=10, description=f"{FORMATS} Null: as they are.")
 
 
 class Project(Wire):
@@ -64,6 +73,7 @@ class Project(Wire):
     id: UUID = Field(description="Id of the project.")
     name: str = Field(description="Name of the project.")
     quotas: ProjectQuotas = Field(description="Limits of the project.")
+    file_formats: list[GuardedFormat] = Field(description=FORMATS)
     created_at: datetime = Field(description="Time of its creation, in UTC.")
 
 

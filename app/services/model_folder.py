@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import structlog
 
-FORMATS = {".safetensors": "valiant", ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost"}
+FORMATS = {".safetensors": "valiant", ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost", ".onnx": "onnx"}
 """Formats by the suffixes of files; a JSON of `valiant import` is one of scikit-learn."""
 NAME = re.compile(r"[a-z0-9_-]{1,100}")
 SETTINGS = "model-settings.json"

@@ -11,12 +11,12 @@ class Projects:
     def create(self, spec: ProjectSpec) -> Project:
         """Raises ProjectExists."""
         with self._work() as w:
-            return w.projects.add(spec.name, spec.quotas)
+            return w.projects.add(spec)
 
     def change(self, name: str, change: ProjectChange) -> Project:
         """Raises ProjectNotFound."""
         with self._work() as w:
-            return w.projects.change(name, change.quotas)
+            return w.projects.change(name, change)
 
     def usage(self) -> Usage:
         """Usage of the project of the request, beside its limits."""

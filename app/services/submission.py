@@ -160,6 +160,7 @@ class Submission:
                 versions,
                 self._settings.job_memory_bytes,
                 kinds=kind_records(),
+                file_formats=w.projects.file_formats() if needs.files else (),
             )
             checked = _warned(kind.check(request, known), request.time_limit_seconds)
         except InvalidRequest as error:

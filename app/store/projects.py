@@ -1,5 +1,7 @@
 """Projects: owners of everything else."""
 
+from collections.abc import Sequence
+from typing import Any, get_args
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -7,7 +9,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from app.errors import ValiantError
-from app.schemas.projects import STANDARD, Project, ProjectPage, ProjectQuotas, Quotas
+from app.ml.contract.file_formats import GuardedFormat
+from app.project_context import PROJECT
+from app.schemas.projects import Project, ProjectChange, ProjectPage, ProjectQuotas, ProjectSpec
 from app.store.access_tables import ProjectRow
 from app.store.new_ids import uuid7
 from app.store.paging import id_in
@@ -25,22 +29,29 @@ class ProjectRepository:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def add(self, name: str, quotas: Quotas) -> Project:
+    def add(self, spec: ProjectSpec) -> Project:
         """Raises ProjectExists."""
-        if not self._insert(name, quotas):
+        if not self._insert(spec):
             raise ProjectExists
-        return self.get(name)
+        return self.get(spec.name)
 
     def ensure(self, name: str) -> Project:
         """The project of this name, created with the standard quotas if there is none."""
-        self._insert(name, STANDARD)
+        self._insert(ProjectSpec(name=name))
         return self.get(name)
 
-    def change(self, name: str, quotas: Quotas) -> Project:
-        """Quotas that are not given stay. Raises ProjectNotFound."""
-        changed = ProjectRow.quotas.concat(quotas.model_dump(exclude_unset=True))
-        self.session.execute(update(ProjectRow).where(ProjectRow.name == name).values(quotas=changed))
+    def change(self, name: str, change: ProjectChange) -> Project:
+        """What is not given stays. Raises ProjectNotFound."""
+        values: dict[str, Any] = {"quotas": ProjectRow.quotas.concat(change.quotas.model_dump(exclude_unset=True))}
+        if change.file_formats is not None:
+            values["file_formats"] = _once(change.file_formats)
+        self.session.execute(update(ProjectRow).where(ProjectRow.name == name).values(values))
         return self.get(name)
+
+    def file_formats(self) -> tuple[str, ...]:
+        """Those that the project of the unit of work may import besides the standard ones."""
+        found = select(ProjectRow.file_formats).where(ProjectRow.id == PROJECT.get())
+        return tuple(self.session.scalars(found).one())
 
     def request_rates(self) -> dict[UUID, float]:
         """Requests a second of the projects that have a limit of them."""
@@ -62,12 +73,25 @@ class ProjectRepository:
         items = [_project(row) for row in rows[:limit]]
         return ProjectPage(items=items, next_cursor=str(items[-1].id) if len(rows) > limit else None)
 
-    def _insert(self, name: str, quotas: Quotas) -> UUID | None:
+    def _insert(self, spec: ProjectSpec) -> UUID | None:
         """None if there is one of this name."""
-        added = insert(ProjectRow).values(id=uuid7(), name=name, quotas=quotas.model_dump())
+        values = {"quotas": spec.quotas.model_dump(), "file_formats": _once(spec.file_formats)}
+        added = insert(ProjectRow).values(id=uuid7(), name=spec.name, **values)
         added = added.on_conflict_do_nothing(index_elements=["name"])
         return self.session.scalar(added.returning(ProjectRow.id))
 
 
+def _once(formats: Sequence[str]) -> list[str]:
+    return sorted(set(formats))
+
+
 def _project(row: ProjectRow) -> Project:
-    return Project(id=row.id, name=row.name, quotas=ProjectQuotas(**row.quotas), created_at=row.created_at)
+    quotas = ProjectQuotas(**row.quotas)
+    return Project(
+        id=row.id, name=row.name, quotas=quotas, file_formats=_known(row.file_formats), created_at=row.created_at
+    )
+
+
+def _known(formats: Sequence[str]) -> list[GuardedFormat]:
+    """A later release may have stored others."""
+    return [one for one in get_args(GuardedFormat) if one in formats]

@@ -1,23 +1,25 @@
-"""Import a model of XGBoost, LightGBM or scikit-learn: a new version that predicts as that library does.
+"""Import a model of XGBoost, LightGBM, scikit-learn or ONNX: a new version that predicts as that library does.
 
-The file is parsed in a process of its own, under limits, and stored as this service's own trees or weights. On rows at
-and beside every threshold, or in all directions of a linear model, its sums must be those of treelite's reference, or
-of scikit-learn itself; with `check`, its predictions must also be the user's. Else no version is made. What would be
-predicted otherwise without a word is refused by name, such as `zero_as_missing` and linear leaves of LightGBM.
+The file is parsed in a process of its own, under limits, and stored as this service's own trees or weights, or as the
+graph that onnxruntime computes. On rows at and beside every threshold, or in all directions of other models, its sums
+must be those of treelite's reference, of scikit-learn itself, or of onnxruntime; with `check`, its predictions must
+also be the user's. Else no version is made. What would be predicted otherwise without a word is refused by name, such
+as `zero_as_missing` and linear leaves of LightGBM.
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, get_args
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidRequest
+from app.errors import FormatNotAllowed, InvalidRequest
 from app.faults import Fault
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import TableColumn
+from app.ml.contract.file_formats import FileFormat, GuardedFormat
 from app.ml.contract.labels import Label
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages
@@ -54,9 +56,10 @@ class ImportRequest(Request):
 
     model: Name = Field(description="The model that gets a new version; made if it does not exist.")
     file: UUID = Field(description="Id of the uploaded file, from `POST /v1/files`.")
-    file_format: Literal["lightgbm", "scikit-learn", "xgboost"] = Field(
-        description="Format of the file: the text of a LightGBM model, the JSON or UBJSON of an XGBoost model, or the "
-        "trees or weights of scikit-learn as `valiant import` writes them."
+    file_format: FileFormat = Field(
+        description="Format of the file: the text of a LightGBM model, the JSON or UBJSON of an XGBoost model, the "
+        "trees or weights of scikit-learn as `valiant import` writes them, or a graph of ONNX, which an operator must "
+        "allow the project first."
     )
     task: Literal["classification", "regression"] | None = Field(
         None, description="Task of the model; null: by the objective in the file."
@@ -82,6 +85,8 @@ def needs(request: ImportRequest) -> Needs:
 
 
 def check(request: ImportRequest, known: JobContext) -> Checked:
+    if request.file_format in get_args(GuardedFormat) and request.file_format not in known.file_formats:
+        raise FormatNotAllowed(f"The project may not import files in the format {request.file_format}.")
     if faults := [*_faults(request), *(_check_faults(request.check, known) if request.check else ())]:
         raise InvalidRequest(faults=faults)
     return Checked(request.model, algorithms=tuple(MODULES))

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from app.errors import ImportMismatch, InvalidData
 from app.faults import Fault
-from app.ml.algorithms import imported_linear, imported_trees
+from app.ml.algorithms import imported_linear, imported_onnx, imported_trees
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.labels import codes_of
 from app.ml.models.model import Model, Predicted
@@ -20,7 +20,11 @@ TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
 EPSILON = {"float32": 2.0**-24, "float64": 2.0**-53}
 TRANSFORM = 1e-6
 """Tolerance of the transform alone: the reference computes it with 32 bits."""
-MODULES: dict[str, Any] = {"imported_trees": imported_trees, "imported_linear": imported_linear}
+MODULES: dict[str, Any] = {
+    "imported_trees": imported_trees,
+    "imported_linear": imported_linear,
+    "imported_onnx": imported_onnx,
+}
 """Algorithms of imported models, by name."""
 AT = "/check/prediction_columns"
 
@@ -33,11 +37,13 @@ def check_probes(parsed: ParsedModel) -> None:
     x, params, state, module = parsed.probes.x, parsed.params, parsed.state, MODULES[parsed.algorithm]
     x = np.where(np.isnan(x), [np.nan if column.fill is None else column.fill for column in parsed.columns], x)
     bound = 4 * (1 + parsed.terms) * EPSILON[params.arithmetic] * module.magnitudes(state, x)
-    apart = np.abs(module.sums(params, state, x) - parsed.probes.sums)
+    sums, theirs = module.sums(params, state, x), parsed.probes.sums
+    with np.errstate(invalid="ignore"):
+        apart = np.where((sums == theirs) | (np.isnan(sums) & np.isnan(theirs)), 0.0, np.abs(sums - theirs))
     with np.errstate(over="ignore"):
         ours = linked(params, parsed.probes.sums)
     other = ~np.isclose(ours, parsed.probes.predictions, rtol=TRANSFORM, atol=TRANSFORM, equal_nan=True)
-    if (rows := np.flatnonzero(~(apart <= bound).all(axis=1) | other.any(axis=1))).size:
+    if (rows := np.flatnonzero(~((apart == 0) | (apart <= bound)).all(axis=1) | other.any(axis=1))).size:
         detail = f"{rows.size} of {len(x)} probe rows are predicted otherwise than by {parsed.parser}."
         raise ImportMismatch(detail, faults=[Fault("/file", detail, "probe_rows")])
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from app.errors import InvalidRequest
 from app.faults import Fault
-from app.ml.contract.algorithm import JSON, Matrix, Task
+from app.ml.catalogue import find
+from app.ml.contract.algorithm import JSON, Accepts, Matrix, Task
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models.model import Model
@@ -56,21 +57,22 @@ def imported(parsed: ParsedModel, naming: Naming, receipt: Mapping[str, JSON]) -
         raise InvalidRequest("The request does not fit the file.", faults=faults)
     columns = [_named(column, place, naming.inputs) for place, column in enumerate(parsed.columns)]
     counts = np.array([0 if column.levels is None else len(column.levels) + 1 for column in columns], np.int64)
-    state = parsed.state._replace(classes=max(2, parsed.state.base.size) if task.of_classes else 0)
+    state = parsed.state._replace(classes=max(2, parsed.outputs) if task.of_classes else 0)
     if trees := parsed.trees:
         state = state._replace(trees=resized(trees.trees, counts))
     p = counts.size
     fills = np.array([column.fill or 0.0 for column in parsed.columns])
     learned = PreparationState(fills, np.zeros(p), np.ones(p), counts > 0, np.zeros(p, np.bool_))
-    takes = bool(trees)
-    classes: tuple[Class, ...] = tuple(naming.classes or range(state.classes))
+    accepts = find(parsed.algorithm).algorithm.accepts
+    takes = (Accepts.MISSING in accepts, Accepts.CATEGORIES in accepts)
+    classes: tuple[Class, ...] = tuple(naming.classes or parsed.classes or range(state.classes))
     kinds = {column.name: column.kind for column in columns if column.source_kind}
     return Model(
         name=parsed.algorithm,
         task=task,
         params=parsed.params,
         state=state,
-        preparation=Preparation(tuple(columns), learned, keeps_missing=takes, keeps_categories=takes),
+        preparation=Preparation(tuple(columns), learned, keeps_missing=takes[0], keeps_categories=takes[1]),
         target=naming.target,
         classes=classes if task.of_classes else None,
         receipt={**receipt, "spec": {"kinds": kinds}},
@@ -133,7 +135,7 @@ def _level_faults(at: str, levels: Sequence[str], column: ParsedColumn) -> Itera
 
 
 def _class_faults(parsed: ParsedModel, task: Task, classes: Sequence[Class] | None) -> Iterator[Fault]:
-    count, single = parsed.state.classes, parsed.state.base.size == 1
+    count, single = parsed.state.classes, parsed.outputs == 1
     if task is not parsed.task:
         probable = parsed.params.transform in {"sigmoid", "step"}
         if not single or not (task.of_numbers or (task.of_classes and probable)):

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Matrix, Task
+from app.ml.contract.labels import Class
 from app.ml.models import safetensors_format, state_format
 from app.ml.numerics.class_probabilities.link_functions import LinkedSums
 
@@ -50,16 +51,25 @@ class ParsedModel(NamedTuple):
     parser: str
     """Name and version of the library that parsed it."""
     warnings: tuple[str, ...] = ()
+    classes: tuple[Class, ...] | None = None
+    """Labels of the classes, in the order of the outputs; None: the file does not name them."""
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that it computes for a row."""
+        return int(self.probes.sums.shape[1])
 
     @property
     def trees(self) -> Any:
-        """The state of trees; None: it is a linear model."""
+        """The state of trees; None: it is something else."""
         return self.state if self.algorithm == "imported_trees" else None
 
     @property
     def terms(self) -> int:
         """Terms of a sum at most, beside its constant."""
-        return int(self.state.output.size if self.trees else self.state.coef.shape[0])
+        if self.trees:
+            return int(self.state.output.size)
+        return int(self.state.coef.shape[0]) if self.algorithm == "imported_linear" else 1
 
 
 def write(parsed: ParsedModel) -> bytes:
@@ -73,6 +83,7 @@ def write(parsed: ParsedModel) -> bytes:
         "probes": state_format.pack(parsed.probes, "probes", arrays),
         "parser": parsed.parser,
         "warnings": list(parsed.warnings),
+        "classes": parsed.classes and list(parsed.classes),
     }
     return safetensors_format.write(document, arrays)
 
@@ -91,4 +102,5 @@ def read(blob: bytes) -> ParsedModel:
         state_format.unpack(Probes, document["probes"], arrays),
         document["parser"],
         tuple(document["warnings"]),
+        document["classes"] and tuple(document["classes"]),
     )

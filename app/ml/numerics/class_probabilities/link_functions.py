@@ -23,7 +23,7 @@ from app.ml.numerics.boosting.losses import log_total
 class LinkedSums(Params):
     """Sums that another library computes, and the function of them that it predicts."""
 
-    library: Literal["lightgbm", "xgboost", "scikit-learn"] = Field(
+    library: Literal["lightgbm", "onnx", "xgboost", "scikit-learn"] = Field(
         "lightgbm", description="Library that wrote the file."
     )
     objective: str = Field("", max_length=200, description="Objective of the training, as the file names it.")
