@@ -111,13 +111,6 @@ class ImportUnsupported(ValiantError):
     remedy = "Train the model again without what errors names, and save it again; or serve it with its own library."
 
 
-class FormatNotAllowed(ValiantError):
-    """Files of a format that is read by a large library in C++, for projects that an operator trusts."""
-
-    code, status, title = "format_not_allowed", 403, "The project may not import this format"
-    remedy = 'An operator allows it with PATCH /v1/projects/{project} and {"file_formats": ["onnx"]}.'
-
-
 class ImportMismatch(ValiantError):
     """Predictions differ from those of the library."""
 

@@ -19,7 +19,7 @@ class ProjectRow(Base):
     name: Mapped[str] = mapped_column(unique=True)
     quotas: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
     """`app.schemas.projects.Quotas`; one that is left out is no limit."""
-    file_formats: Mapped[list[str]] = mapped_column(server_default=text("'[]'"))
+    file_formats: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
     """Formats of model files that it may import besides the standard ones."""
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
 

@@ -41,7 +41,7 @@ class ProjectRepository:
         return self.get(name)
 
     def change(self, name: str, change: ProjectChange) -> Project:
-        """What is not given stays. Raises ProjectNotFound."""
+        """Leaves what is not given as it is. Raises ProjectNotFound."""
         values: dict[str, Any] = {"quotas": ProjectRow.quotas.concat(change.quotas.model_dump(exclude_unset=True))}
         if change.file_formats is not None:
             values["file_formats"] = _once(change.file_formats)
@@ -49,7 +49,7 @@ class ProjectRepository:
         return self.get(name)
 
     def file_formats(self) -> tuple[str, ...]:
-        """Those that the project of the unit of work may import besides the standard ones."""
+        """Formats that the project of the unit of work may import besides the standard ones."""
         found = select(ProjectRow.file_formats).where(ProjectRow.id == PROJECT.get())
         return tuple(self.session.scalars(found).one())
 

@@ -16,7 +16,7 @@ def test_one_entry_a_file():
 
 
 def test_a_training_chooses_among_those_that_are_offered():
-    assert set(every_entry()) - set(catalogue()) == {"imported_linear", "imported_trees"}
+    assert set(every_entry()) - set(catalogue()) == {"imported_linear", "imported_onnx", "imported_trees"}
     with pytest.raises(ValidationError):
         TypeAdapter(any_algorithm()).validate_python({"name": "imported_trees"})
 

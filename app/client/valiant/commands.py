@@ -17,7 +17,7 @@ from . import connect
 from .configuration import store
 from .dataset import BY_SUFFIX, Dataset
 from .failures import JobFailed, Problem, ServiceFault, Unavailable, ValiantError
-from .fitted_estimator import load
+from .fitted_estimator import load, read_rows
 from .key_commands import add_key_commands, list_keys
 from .record import Record
 from .service import ALGORITHM, Client
@@ -29,7 +29,7 @@ SHOWN = 20
 SKLEARN = "scikit-learn"
 FILE_FORMATS = {
     ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost",
-    ".joblib": SKLEARN, ".pkl": SKLEARN, ".pickle": SKLEARN,
+    ".onnx": "onnx", ".joblib": SKLEARN, ".pkl": SKLEARN, ".pickle": SKLEARN,
 }  # fmt: skip
 """Formats of model files, by the suffixes under which their libraries save them."""
 
@@ -60,7 +60,7 @@ def add_commands(commands: Any) -> None:
     train.add_argument("--target", help="column to predict")
     train.add_argument("--model", help="model that gets the version (the name of the dataset)")
     train.add_argument("--algorithm", default=ALGORITHM, help=f"algorithm ({ALGORITHM})")
-    imported = add("import", _import, "import a model file of XGBoost, LightGBM or scikit-learn")
+    imported = add("import", _import, "import a model file of XGBoost, LightGBM, scikit-learn or ONNX")
     imported.add_argument(
         "file",
         type=_existing,
@@ -70,6 +70,11 @@ def add_commands(commands: Any) -> None:
     imported.add_argument(
         "--format", dest="file_format", choices=sorted({*FILE_FORMATS.values()}),
         help=f"library of the file (by its suffix: {', '.join(FILE_FORMATS)})",
+    )  # fmt: skip
+    imported.add_argument(
+        "--check", type=_existing, metavar="FILE",
+        help="CSV of rows without the target, which the service has to predict as scikit-learn does: for estimators "
+        "that are neither trees nor linear",
     )  # fmt: skip
     for command, set_what in ((train, "a parameter of the algorithm or a field"), (imported, "a field")):
         command.add_argument(
@@ -152,7 +157,8 @@ def _import(service: Client, file: Path, model: str | None, file_format: str | N
     if found is None:
         raise argparse.ArgumentError(None, f"the suffix of {file.name!r} names no library: give --format")
     if found == SKLEARN:
-        return service.import_estimator(load(file), model or file.stem, **dict(rest["set"]))
+        rows = None if rest["check"] is None else read_rows(rest["check"])
+        return service.import_estimator(load(file), model or file.stem, check=rows, **dict(rest["set"]))
     sent = service.upload_file(file)
     return service.run("import", model=model or file.stem, file=sent["id"], file_format=found, **dict(rest["set"]))
 

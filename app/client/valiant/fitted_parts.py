@@ -11,11 +11,22 @@ class NotImportable(ValiantError):
     """An estimator that the service could not predict with exactly as scikit-learn does."""
 
 
+class Check(NamedTuple):
+    """Rows with the estimator's own predictions, which the service has to predict alike."""
+
+    content: bytes
+    """A CSV file."""
+    columns: list[str]
+    """Columns of the predictions."""
+
+
 class Fitted(NamedTuple):
     """The file that is uploaded, and fields of the job that imports it."""
 
     content: bytes
     request: dict[str, Any]
+    check: Check | None = None
+    """None: the file has rows and predictions of its own."""
 
 
 def classes_of(estimator: Any) -> list[Any]:

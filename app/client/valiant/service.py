@@ -118,17 +118,29 @@ class Service(AccessControl[M]):
 
     @operation
     def import_estimator(
-        self, /, estimator: Any, model: str, *, wait: bool = True, timeout: float | None = None, **fields: Any
+        self,
+        /,
+        estimator: Any,
+        model: str,
+        *,
+        check: Any = None,
+        wait: bool = True,
+        timeout: float | None = None,
+        **fields: Any,
     ) -> Steps[Any]:
-        """Import a fitted tree, forest, boosting or linear model of scikit-learn; it stays here, its numbers are sent.
+        """Import a fitted estimator of scikit-learn; it stays here, its numbers are sent.
 
-        fields: those of the request, such as `target`. Raises NotImportable; JobFailed where the service would not
-        predict as scikit-learn does.
+        Trees, forests, boosting and linear models are sent as such; others as a graph of ONNX, which skl2onnx makes,
+        with `check`: rows (n, d) that the service has to predict as scikit-learn does. fields: those of the request,
+        such as `target`. Raises NotImportable; JobFailed where the service would not predict alike.
         """
-        found = fitted(estimator)
+        found = fitted(estimator, check)
         headers = {"Content-Type": "application/octet-stream"}
         kept = yield from self._json("POST", "files", content=found.content, headers=headers)
         body = {"model": model, "file": kept["id"], **found.request, **fields}
+        if found.check is not None:
+            rows = yield from self._json("POST", "datasets", content=found.check.content, headers=headers)
+            body["check"] = {"dataset": rows["id"], "prediction_columns": found.check.columns}
         return (yield from self._end((yield from self._submit("import", body)), wait, timeout))
 
     @operation

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import FormatNotAllowed, InvalidRequest
+from app.errors import InvalidRequest
 from app.faults import Fault
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import TableColumn
-from app.ml.contract.file_formats import FileFormat, GuardedFormat
+from app.ml.contract.file_formats import FileFormat, FormatNotAllowed, GuardedFormat
 from app.ml.contract.labels import Label
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from app.project_context import PROJECT
-from app.schemas.projects import Quotas
+from app.schemas.projects import ProjectChange, Quotas
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def project(world):
     def make(name, **quotas):
         with world.work.across_projects() as w:
             w.projects.ensure(name)
-            made.append(w.projects.change(name, Quotas(**{"running_jobs": None} | quotas)).id)
+            made.append(w.projects.change(name, ProjectChange(quotas=Quotas(**{"running_jobs": None} | quotas))).id)
         return _within(made[-1])
 
     yield make
