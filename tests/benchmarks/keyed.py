@@ -50,7 +50,7 @@ def main():
         undo.callback(services.close)
         publish(services, ["load"])
         key = services.keys.create_first(KeySpec(name="load", role="caller"), "default").secret
-        plain, keyed = (_api(undo, stack, auth) for auth in ("none", "keys"))
+        plain, keyed = (api(undo, stack, auth) for auth in ("none", "keys"))
         variants = {
             "without keys": (plain, "", ""),
             "with a key": (keyed, key, ""),
@@ -68,7 +68,7 @@ def main():
         print(f"{name:24}{rate:10,.0f} requests/s {spent:7.2f} CPU µs each, {base / spent:6.3f} of the base's requests")
 
 
-def _api(undo, stack, auth):
+def api(undo, stack, auth):
     with ports.listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     own = stack.settings.model_copy(update={"port": port, "auth": auth, "log_level": "WARNING"})

@@ -45,7 +45,7 @@ def typical(folder):
 
 @contextmanager
 def rival(venv, kind, folder):
-    command, port = mlserver.command(venv, folder, kind, MODELS)
+    command, port = mlserver.command(venv, folder, kind, mlserver.fitted(venv, folder, MODELS))
     forms = {
         (kind, model): _asks(f"http://127.0.0.1:{port}/v2/models/{model}/infer", bodies.tensor) for model in MODELS
     }
