@@ -9,9 +9,11 @@ from tests.emptied_store import empty
 
 
 def waiting_job(model):
+    """Of an algorithm that no worker knows: the one that other tests have started leaves it waiting."""
     return NewJob(
         id=uuid7(), kind="train", request={}, request_hash="", request_id="request", idempotency_key=None,
-        dataset_id=uuid4(), model=model, algorithm="ridge", warnings=[], max_attempts=1, time_limit_seconds=60,
+        dataset_id=uuid4(), model=model, algorithm="of_a_later_release",
+        warnings=[], max_attempts=1, time_limit_seconds=60,
     )  # fmt: skip
 
 

@@ -180,3 +180,45 @@ def test_a_cancelled_job_leaves_no_rows_behind(client, services, long_job):
     client.post(f"{location}/cancel")
     wait(lambda: client.get(location).json()["state"] == "cancelled")
     wait(lambda: stored(services) == 0)
+
+
+@pytest.mark.slow
+def test_a_million_rows_are_predicted_as_by_requests_in_little_memory_though_killed_half_way(client, worker, trained):
+    """Bit for bit, each row once; the job's process takes 200 MB beside what it takes before the first row."""
+    trained("scored-million", {"name": "gradient_boosting", "n_estimators": 40}, target="species")
+    rows = np.random.default_rng(0).permutation(np.tile(IRIS.data, (6667, 1))[:1_000_000])
+    rows += np.random.default_rng(1).normal(0, 0.1, rows.shape)
+    dataset = upload(client, {"row": np.arange(len(rows)), **dict(zip(NAMES, rows.T, strict=True))})
+    family = psutil.Process(worker.pid)
+    before = {one.pid: one.memory_full_info().uss for one in family.children(recursive=True)}
+    body = {"model": "scored-million", "dataset": dataset, "keep": ["row"]}
+    location = client.post("/v1/jobs/predict", json=body).headers["location"]
+    peak, killed = 0, False
+    while (job := client.get(location).json())["state"] in {"queued", "running"}:
+        children = [one for one in family.children(recursive=True) if one.is_running()]
+        peak = max([peak, *(grown(one, before) for one in children)])
+        if not killed and job.get("progress", 0) > 0.5:
+            killed = True
+            os.kill(max(children, key=lambda one: sum(one.cpu_times()[:2])).pid, signal.SIGKILL)
+        time.sleep(0.02)
+    assert (job["state"], job["attempt"], killed) == ("succeeded", 2, True)
+    assert peak < 200e6
+    table = downloaded(client, job["result"]["result_dataset"])
+    assert table["row"].to_pylist() == list(range(len(rows)))
+    for start in range(0, len(rows), 50_000):
+        part, sent = table.slice(start, 50_000), io.BytesIO()
+        np.save(sent, rows[start : start + 50_000])
+        found = client.post(
+            "/v1/models/scored-million/predict", content=sent.getvalue(), headers={"Content-Type": "application/x-npy"}
+        ).json()
+        assert part["prediction"].to_pylist() == found["predictions"]
+        shares = np.column_stack([part[f"probability_{name}"].to_numpy() for name in IRIS.target_names])
+        assert np.array_equal(shares, np.array(found["probabilities"]))
+
+
+def grown(process, before):
+    """Bytes that the process has to itself, beyond those of the smallest before."""
+    try:
+        return process.memory_full_info().uss - before.get(process.pid, min(before.values(), default=0))
+    except psutil.NoSuchProcess:
+        return 0

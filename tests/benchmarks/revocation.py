@@ -82,7 +82,7 @@ def main():
     good = sum(int(one) for one, _, _ in found)
     late = [float(last) - at for _, _, last in found]
     print(json.dumps({
-        "requests_per_second": round(good / (seconds + max(0.0, max(late)))),
+        "requests_per_second": round(good / (seconds + max(0.0, *late))),
         "refused": sum(int(one) for _, one, _ in found),
         "last_success_seconds_after": [round(one, 2) for one in late],
     }))  # fmt: skip

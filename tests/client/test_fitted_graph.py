@@ -17,12 +17,15 @@ GRAPES = np.array(["barbera", "grignolino", "nebbiolo"])[Y]
 
 
 @pytest.fixture
-def allowed(address):
-    """The project may import graphs during a test."""
-    project = f"{address}/v1/projects/default"
-    assert httpx.patch(project, json={"file_formats": ["onnx"]}).json()["file_formats"] == ["onnx"]
-    yield
-    assert httpx.patch(project, json={"file_formats": []}).json()["file_formats"] == []
+def allow(address):
+    """`allow(*formats)`: what the project may import, whatever other tests have allowed it."""
+
+    def change(*formats):
+        changed = httpx.patch(f"{address}/v1/projects/default", json={"file_formats": list(formats)})
+        assert changed.json()["file_formats"] == list(formats)
+
+    yield change
+    change()
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +34,15 @@ def network():
     return pipeline.make_pipeline(preprocessing.StandardScaler(), last).fit(X, GRAPES)
 
 
-def test_a_project_imports_no_graph_before_it_is_allowed(service, network):
+def test_a_project_imports_no_graph_before_it_is_allowed(service, network, allow):
+    allow()
     with pytest.raises(Problem, match="may not import files in the format onnx") as refused:
         service.import_estimator(network, "cellar", check=X)
     assert (refused.value.status, refused.value.code) == (403, "format_not_allowed")
 
 
-@pytest.mark.usefixtures("allowed")
-def test_a_network_predicts_as_where_it_was_fitted(service, network):
+def test_a_network_predicts_as_where_it_was_fitted(service, network, allow):
+    allow("onnx")
     version = service.import_estimator(network, "cellar", check=X, target="grape")
     assert (version.algorithm, version.target, version.task) == ("imported_onnx", "grape", "classification")
     found = version.predict(X)
@@ -51,9 +55,9 @@ def test_a_network_predicts_as_where_it_was_fitted(service, network):
     service.model("cellar").delete()
 
 
-@pytest.mark.usefixtures("allowed")
-def test_a_translation_that_predicts_otherwise_makes_no_version(service):
+def test_a_translation_that_predicts_otherwise_makes_no_version(service, allow):
     """Neighbours equally near are taken in another order."""
+    allow("onnx")
     x, y = datasets.load_iris(return_X_y=True)
     with pytest.raises(JobFailed, match="of 150 rows differ"):
         service.import_estimator(neighbors.KNeighborsClassifier().fit(x, y), "near", check=x)

@@ -80,9 +80,10 @@ def predict(params: ImportedTrees, state: State, x: Matrix) -> NDArray[np.float6
 def sums(params: ImportedTrees, state: State, x: Matrix) -> Matrix:
     """(n, k) the sums, or means, of the trees and the base, in the library's order and precision."""
     single, k = params.arithmetic == "float32", state.base.size
-    counts = np.bincount(state.output, minlength=k) if params.average else np.ones(k)
     if k == 1 and not single:
-        return total(state.trees, x) / counts + state.base
+        sums = total(state.trees, x)
+        return (sums / state.output.size if params.average else sums) + state.base
+    counts = np.bincount(state.output, minlength=k) if params.average else np.ones(k)
     kind = np.float32 if single else np.float64
     out = np.empty((len(x), k))
     for block in blocks(len(x), state.output.size + 1):

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.errors import InvalidData
 from app.ml.algorithms.imported_trees import ALGORITHM, ImportedTrees, State, predict, sums
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.models import state_format
+from app.ml.numerics.class_probabilities.link_functions import predicted
 from app.ml.numerics.trees.foreign_trees import ForeignTree, flattened
 
 
@@ -95,3 +98,11 @@ def test_it_is_not_trained():
     data = Data.of(Task.REGRESSION, X[1:5], np.arange(4.0))
     with pytest.raises(InvalidData, match="imported, not trained"):
         ALGORITHM.fit(ImportedTrees(), data, Context.of(0))
+
+
+@given(st.lists(st.floats(-1000, 1000), min_size=2, max_size=20), st.sampled_from([1.0, 0.3, 1e6]))
+def test_a_row_alone_has_the_bits_that_it_has_among_others(sums, sigmoid):
+    params = ImportedTrees(transform="sigmoid", sigmoid=sigmoid)
+    column = np.array([*sums, 709.78, -709.78, 709.79, np.inf, -np.inf, np.nan])[:, None]
+    alone = np.concatenate([predicted(params, column[[i]], classifies=True) for i in range(len(column))])
+    np.testing.assert_array_equal(alone, predicted(params, column, classifies=True))

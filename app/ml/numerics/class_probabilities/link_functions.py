@@ -52,6 +52,8 @@ def linked(params: LinkedSums, sums: Matrix) -> Matrix:
 
 def predicted(params: LinkedSums, sums: Matrix, *, classifies: bool) -> NDArray[np.float64]:
     """(n,) numbers, or (n, k) probabilities of at least two classes."""
+    if classifies and sums.size == 1 and params.transform == "sigmoid":
+        return _of_one_row(-params.sigmoid * sums.item())
     with np.errstate(over="ignore"):  # exp of a large sum is infinite in the library too
         values = linked(params, sums)
     if not classifies:
@@ -60,6 +62,16 @@ def predicted(params: LinkedSums, sums: Matrix, *, classifies: bool) -> NDArray[
     return np.column_stack([1 - values[:, 0], values[:, 0]]) if values.shape[1] == 1 else values
 
 
+def _of_one_row(against: float) -> Matrix:
+    """(1, 2), with the bits of many rows: numpy takes longer to begin with an array than to compute one number."""
+    shares = np.empty((1, 2))
+    shares[0, 1] = p = 0.0 if against > LARGEST else 1 / (1 + float(np.exp(against)))
+    shares[0, 0] = 1 - p
+    return shares
+
+
+LARGEST = float(np.log(np.finfo(np.float64).max))
+"""e to the power of more is infinite."""
 _FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "identity": lambda sums: sums,
     "softmax": lambda sums: np.exp(sums.T - log_total(sums.T)).T.copy(),
