@@ -133,21 +133,12 @@ class Own(NamedTuple):
         traceparent = _traceparent(headers)
         return cls(_incoming(headers), None if traceparent is None else tracing.trace_id(traceparent))
 
-    @classmethod
-    def of_line(cls, line: bytes) -> Self | None:
-        """The fields of a head that has this line alone; None for a line that needs a closer look."""
-        found = LINE.fullmatch(line)
-        if found is None:
-            return None
-        trace, given = found.groups()
-        return cls(None if given is None else given.decode(), None if trace is None else trace.decode())
-
 
 LINE = re.compile(
     rb"\r\n(?:[Tt]raceparent: ?(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
     rb"|[Xx]-[Rr]equest-[Ii][Dd]: ?([A-Za-z0-9._:-]{8,128}))"
 )
-"""A line of a head with a sound trace or a sane id."""
+"""A line of a head with a sound trace or a sane id, which it gives. Others need a closer look."""
 
 
 class CachedRequest:
@@ -160,7 +151,11 @@ class CachedRequest:
         self._own = Own.of(scope["headers"])
 
     def process(
-        self, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent, *, own: Own | None = None
+        self,
+        respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]],
+        body: Sent,
+        *,
+        own: tuple[str | None, str | None] | None = None,
     ) -> Whole | Coroutine[Any, Any, Whole]:
         """A coroutine where there is something to wait for. own: where it is not in the head that is known."""
         given, trace = own or self._own

@@ -4,12 +4,13 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
-from app.api.edge.middleware import Own, Whole
+from app.api.edge.middleware import LINE, Own, Whole
 from app.api.fast.head import OWN, apart
 from app.errors import ValiantError
 
 MOST = 1024
 """Heads remembered."""
+NOWHERE = 0, 0
 
 
 class PreparedRequest(NamedTuple):
@@ -22,8 +23,8 @@ class PreparedRequest(NamedTuple):
     process: Callable[..., Whole | Coroutine[Any, Any, Whole]]
     """To a body, as `CachedRequest.process`."""
 
-    def of(self, own: Own | None) -> "PreparedRequest":
-        """With the fields of one request."""
+    def of(self, own: tuple[str | None, str | None]) -> "PreparedRequest":
+        """With the fields of one request, as `Own`."""
         return PreparedRequest(self.size, self.lead, partial(self.process, own=own))
 
 
@@ -40,9 +41,13 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
         """Length of a head → where its one line stands that differs with every request."""
 
     def __missing__(self, head: bytes) -> PreparedRequest | None:
-        found = self._at_a_known_place(head)
-        if found is not None:
-            return found
+        start, stop = self._places.get(len(head), NOWHERE)
+        # A head without the line is known by all its bytes, so what follows the line is the end of one.
+        line = LINE.fullmatch(head, start, stop)
+        known = None if line is None else self.get(head[:start] + head[stop:])
+        if line is not None and known is not None:
+            trace, given = line.groups()
+            return known.of((given.decode() if given else None, trace.decode() if trace else None))
         rest, own = apart(head)
         try:
             found = self._find(rest)
@@ -60,12 +65,3 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
             self.clear()
         self[head] = found
         return found
-
-    def _at_a_known_place(self, head: bytes) -> PreparedRequest | None:
-        """The request of a head that is known but for one line, which stands where it stood in the last such head."""
-        start, stop = self._places.get(len(head), (0, 0))
-        if not start or head.find(b"\r\n", start + 2) != stop:
-            return None
-        own = Own.of_line(head[start:stop])
-        found = None if own is None else self.get(head[:start] + head[stop:])
-        return found and found.of(own)
