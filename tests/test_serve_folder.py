@@ -7,22 +7,31 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+from sklearn.neural_network import MLPRegressor
 
 from app.cli import main
 from app.ports import listen
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
+skl2onnx = pytest.importorskip("skl2onnx")
+pytest.importorskip("onnxruntime")
 pytest.importorskip("treelite")
 
 ROOT = Path(__file__).parent.parent
 X = np.random.default_rng(0).normal(size=(200, 3))
 Y = (X[:, 0] > 0).astype(int)
+
+
+@cache
+def network():
+    return MLPRegressor(hidden_layer_sizes=[4], max_iter=500, random_state=0).fit(X, X[:, 0])
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +50,8 @@ def folder(tmp_path_factory, trained):
     settings = {"name": "from-settings", "implementation": "os.system", "parameters": {"uri": "weights.json"}}
     (root / "described" / "model-settings.json").write_text(json.dumps(settings))
     booster.save_model(root / "single.ubj")
+    types = [("x", skl2onnx.common.data_types.DoubleTensorType([None, 3]))]
+    (root / "graph.onnx").write_bytes(skl2onnx.to_onnx(network(), initial_types=types).SerializeToString())
     (root / "broken.txt").write_text("tree\nnothing")
     (root / "README.md").write_text("no model")
     return root
@@ -80,7 +91,7 @@ def client(folder):
 
 def test_every_layout_is_served(client):
     assert client.get("/readyz").is_success
-    assert client.get("/v1/models").json() == {"models": ["boosted", "from-settings", "own", "single"]}
+    assert client.get("/v1/models").json() == {"models": ["boosted", "from-settings", "graph", "own", "single"]}
     described = client.get("/v2/models/boosted").json()
     assert described["versions"] == ["1", "2"]
     states = {(one["name"], one["version"]): one for one in client.post("/v2/repository/index").json()}
@@ -106,6 +117,8 @@ def test_predictions_are_those_of_the_library(client, folder):
         assert client.post(f"/v1/models/{model}:predict", json={"instances": objects}).json()["predictions"] == found
         own = client.post(f"/v1/models/{model}/predict", json={"columns": names, "data": rows}).json()
         assert own["predictions"] == found
+    found = client.post("/v1/models/graph:predict", json={"instances": rows}).json()["predictions"]
+    np.testing.assert_allclose(found, network().predict(X[:5]), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

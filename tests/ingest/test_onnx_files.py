@@ -1,5 +1,7 @@
 """Graphs of ONNX: predicted as onnxruntime and scikit-learn do, or refused by name."""
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,12 +9,13 @@ from sklearn import datasets, ensemble, gaussian_process, linear_model, naive_ba
 from sklearn import preprocessing as scalers
 from sklearn import svm as machines
 
-from app.errors import ImportUnsupported, InvalidData
+from app.errors import CorruptModel, ImportUnsupported, InvalidData
 from app.ingest import onnx_file
 from app.ingest.model_file_parser import parse
 from app.ml.models import parsed_model
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported
+from app.ml.numerics.onnx_session import computed
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -217,3 +220,13 @@ def test_forty_models_predict_10000_rows_as_their_library(tmp_path, name, kind, 
 
 def test_there_are_forty():
     assert len(FORTY) == 40
+
+
+def test_without_onnxruntime_it_is_stated_how_to_install_it(tmp_path, monkeypatch):
+    graph = np.frombuffer(graph_of([summed()], constants=[axes(1)]).SerializeToString(), np.uint8)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(CorruptModel, match=r"install valiant\[onnx\]"):
+        computed(graph, 0, np.zeros((1, 2)))
+    (tmp_path / "model.onnx").write_bytes(graph.tobytes())
+    with pytest.raises(ImportError):
+        onnx_file.parse(tmp_path / "model.onnx")
