@@ -44,6 +44,11 @@ class State(NamedTuple):
     classes: int
     """0 for numbers."""
 
+    @property
+    def beside(self) -> int:
+        """Bytes of the session of onnxruntime, which has the weights once more."""
+        return self.graph.size
+
 
 def fit(params: ImportedONNX, data: Data, context: Context) -> Fit[State]:
     raise InvalidData("Models of another library are imported, not trained: submit a job to /v1/jobs/import.")
