@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.jit import kernel, reordered
+from app.ml.numerics.jit import inner, kernel, reordered
 from app.ml.numerics.kernel_functions.compiled.exponential import exponential
 
 TILE = 32
@@ -36,11 +36,7 @@ def log_odds_sums(
     total = alone = 0.0
     for start in range(0, n, TILE):
         size = min(TILE, n - start)
-        for t in range(size):
-            score[t] = _product(x[start + t], coef) + constant
-        for t in range(TILE):
-            pull[t] = -abs(score[t])
-        exponential(pull, raw, bits)
+        _score(x, start, size, coef, constant, score, pull, raw, bits)
         for t in range(size):
             small[start + t] = pull[t]
         for t in range(TILE):
@@ -79,11 +75,7 @@ def spread_rows(
     bits = raw.view(np.int64)
     for start in range(0, n, TILE):
         size = min(TILE, n - start)
-        for t in range(size):
-            score[t] = _product(x[start + t], coef) + constant
-        for t in range(TILE):
-            small[t] = -abs(score[t])
-        exponential(small, raw, bits)
+        _score(x, start, size, coef, constant, score, small, raw, bits)
         for t in range(size):
             share = math.sqrt(weights[start + t] * small[t]) / (1.0 + small[t])
             spread[start + t] = share
@@ -101,6 +93,26 @@ def moments(x: Matrix, weights: Vector, sums: Vector, squares: Vector) -> None:
             each = weight * x[i, j]
             sums[j] += each
             squares[j] += each * x[i, j]
+
+
+@inner
+def _score(
+    x: Matrix,
+    start: int,
+    size: int,
+    coef: Vector,
+    constant: float,
+    score: Vector,
+    small: Vector,
+    raw: Vector,
+    bits: NDArray[np.int64],
+) -> None:
+    """Write the log odds z of a tile of rows to `score`, and e^−|z| to `small`; raw and bits as of `exponential`."""
+    for t in range(size):
+        score[t] = _product(x[start + t], coef) + constant
+    for t in range(TILE):
+        small[t] = -abs(score[t])
+    exponential(small, raw, bits)
 
 
 @reordered
