@@ -42,7 +42,6 @@ DRAWN = 20261128
 def parse(path: Path) -> ParsedModel:
     """Raises ImportUnsupported and InvalidData; ImportError where onnx or onnxruntime are not installed."""
     onnx, runtime = (importlib.import_module(name) for name in ("onnx", "onnxruntime"))
-
     if path.stat().st_size > MOST_BYTES:
         raise unsupported("too_large", "", f"The file has more than {MOST_BYTES >> 20} MiB.")
     model = _read(onnx, path.read_bytes())
@@ -99,8 +98,7 @@ def _faults(onnx: Any, model: Any) -> Iterator[Fault]:
                 found.setdefault(name, Fault("/graph/node", detail, "random"))
             elif node.op_type == "Loop":
                 found.setdefault(name, Fault("/graph/node", "The rounds of a Loop have no limit.", "loop"))
-        tensors = chain(graph.initializer, _constants(graph))
-        if any(one.data_location == onnx.TensorProto.EXTERNAL or one.external_data for one in tensors):
+        if any(one.data_location == onnx.TensorProto.EXTERNAL or one.external_data for one in _tensors(graph)):
             found["external"] = Fault("/graph/initializer", "Weights lie in another file.", "external_data")
     yield from found.values()
 
@@ -114,12 +112,18 @@ def _graphs(graph: Any) -> Iterator[Any]:
                 yield from _graphs(inner)
 
 
-def _constants(graph: Any) -> Iterator[Any]:
-    for node in graph.node:
-        for attribute in node.attribute:
-            yield from attribute.tensors
-            if attribute.HasField("t"):
-                yield attribute.t
+def _tensors(graph: Any) -> Iterator[Any]:
+    """The constants of a graph, wherever they stand."""
+    attributes = [attribute for node in graph.node for attribute in node.attribute]
+    yield from graph.initializer
+    for sparse in (
+        *graph.sparse_initializer,
+        *(one.sparse_tensor for one in attributes),
+        *chain.from_iterable(one.sparse_tensors for one in attributes),
+    ):
+        yield from (sparse.values, sparse.indices)
+    for attribute in attributes:
+        yield from (*attribute.tensors, attribute.t)
 
 
 def _without_zip_map(model: Any) -> str | None:
@@ -242,6 +246,8 @@ def _demand_labels(
     if signature.labels is None:
         return None if None in found else tuple(classes or ())
     labels = given(graph, signature.labels, rows).ravel().tolist()
+    if len(labels) != len(rows):
+        raise unsupported("outputs", "/graph/output", "It does not give one class for each row.")
     ranked = np.sort(values, axis=1)
     clear = ranked[:, -1] - ranked[:, -2] > CLOSE
     codes = values.argmax(axis=1)

@@ -64,4 +64,5 @@ def _session(graph: bytes) -> Any:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = SILENT
+    options.enable_cpu_mem_arena = False  # it would keep what the largest request took
     return runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
