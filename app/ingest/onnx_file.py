@@ -47,7 +47,7 @@ def parse(path: Path) -> ParsedModel:
     model = _read(onnx, path.read_bytes())
     if faults := [*_faults(onnx, model)]:
         raise ImportUnsupported(faults=faults)
-    classes = _classes(model)
+    classes = _classes(onnx, model)
     probabilities = _without_zip_map(model)
     graph = np.frombuffer(model.SerializeToString(), np.uint8)
     signature = _signature(_session(graph), probabilities)
@@ -140,15 +140,18 @@ def _without_zip_map(model: Any) -> str | None:
     return None
 
 
-def _classes(model: Any) -> tuple[Class, ...] | None:
-    """Labels of the classes in their order, as the last operator that names them does."""
-    found = None
+def _classes(onnx: Any, model: Any) -> tuple[Class, ...] | None:
+    """Labels of the classes in their order, as the last operator has them that names them or picks one of a list."""
+    found: list[Class] = []
+    lists = {one.name: one for one in model.graph.initializer}
     for node in model.graph.node:
+        picks = lists.get(node.input[0]) if node.op_type == "ArrayFeatureExtractor" else None
+        if picks is not None:
+            found = onnx.numpy_helper.to_array(picks).ravel().tolist()
         for attribute in node.attribute:
             if attribute.name in CLASSES and (attribute.ints or attribute.strings):
-                texts = [one.decode(errors="replace") for one in attribute.strings]
-                found = tuple(texts) if texts else tuple(map(int, attribute.ints))
-    return found
+                found = [*attribute.ints, *attribute.strings]
+    return tuple(one.decode(errors="replace") if isinstance(one, bytes) else one for one in found) or None
 
 
 def _session(graph: NDArray[np.uint8]) -> Any:
