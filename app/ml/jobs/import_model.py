@@ -27,7 +27,7 @@ from app.ml.contract.task import Task
 from app.ml.evaluation.report import Report
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Source, Trained
 from app.ml.models.golden import ROWS, record_golden, spaced
-from app.ml.models.import_check import MODULES, Comparison, check_probes
+from app.ml.models.import_check import Comparison, check_probes
 from app.ml.models.imported_model import ImportedInput, Naming, imported, table_of
 from app.ml.models.model import Model, encode
 from app.ml.models.parsed_model import ParsedModel
@@ -89,7 +89,8 @@ def check(request: ImportRequest, known: JobContext) -> Checked:
         raise FormatNotAllowed(f"The project may not import files in the format {request.file_format}.")
     if faults := [*_faults(request), *(_check_faults(request.check, known) if request.check else ())]:
         raise InvalidRequest(faults=faults)
-    return Checked(request.model, algorithms=tuple(MODULES))
+    made = ("imported_onnx",) if request.file_format == "onnx" else ("imported_trees", "imported_linear")
+    return Checked(request.model, algorithms=made)
 
 
 def run(request: ImportRequest, inputs: Inputs, progress: Reporter) -> Outcome:
