@@ -43,8 +43,10 @@ export function Version({ named: [name, version] }) {
         ${plots.map((plot) => html`<${Plot} address=${`${at(name, version)}/plots/${part(plot.name)}`} plot=${plot} />`)}
       </div></section>`}
       <section><h2>Receipt</h2>
-        <p class="soft">The same receipt gives the same bytes: <code>${one.digest}</code></p>
-        <button class="quiet" onClick=${again} disabled=${repeated.busy}>Make it again from the receipt</button>
+        ${one.receipt.file_format
+          ? html`<p class="soft">Imported from a file of ${one.receipt.file_format}, whose digest is in the receipt. The version has the digest <code>${one.digest}</code></p>`
+          : html`<p class="soft">The same receipt gives the same bytes: <code>${one.digest}</code></p>
+              <button class="quiet" onClick=${again} disabled=${repeated.busy}>Make it again from the receipt</button>`}
         <details><summary>Show the receipt</summary><${Copied} text=${JSON.stringify(one.receipt, null, 1)} /></details>
       </section>
     </${Page}>`;

@@ -16,6 +16,26 @@ def test_versions_are_compared(page, train, go):
     assert page.get_by_role("table", name="Differences of pairs").get_by_role("row").count() == 2
 
 
+def test_an_imported_version_is_not_made_again(page, send):
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import Ridge
+
+    from valiant.fitted_estimator import fitted
+
+    content = fitted(Ridge().fit(*load_diabetes(return_X_y=True))).content
+    upload = """async (content) => {
+        const headers = {"Content-Type": "application/octet-stream"};
+        return (await (await fetch("/v1/files", {method: "POST", headers, body: content})).json()).id; }"""
+    file = page.evaluate(upload, content.decode())
+    body = {"model": "progression", "file": file, "file_format": "scikit-learn"}
+    job = send("POST", "/v1/jobs/import", body)["id"]
+    page.goto(f"{page.url.partition('#')[0]}#/jobs/{job}")
+    page.get_by_role("link", name="Read the report").click()
+    page.get_by_role("heading", name="progression, version 1").wait_for()
+    page.get_by_text("Imported from a file of scikit-learn").wait_for()
+    assert page.get_by_role("button", name="Make it again from the receipt").count() == 0
+
+
 def test_rejected_rows_are_labelled_with_keys(page, train, send, go):
     train("flowers", "logistic")
     flower = {"sepal_length_cm": 6, "sepal_width_cm": 2.7, "petal_length_cm": 4.9, "petal_width_cm": 1.6}
