@@ -16,6 +16,7 @@ from app.ml.contract.sparse_rows import mapped, sparse
 from app.ml.numerics.linear_algebra.solve import Centred, centred
 from app.ml.numerics.linear_models.scaled_rows import ScaledRows
 from app.ml.numerics.linear_models.softmax import likelihood
+from app.ml.numerics.linear_models.softmax import losses as class_losses
 
 
 class Loss(IntEnum):
@@ -42,7 +43,7 @@ def losses(kind: Loss, scores: Matrix, targets: Matrix) -> Vector:
         case Loss.LOGISTIC:
             each = np.logaddexp(0.0, -targets * scores)
         case Loss.SOFTMAX:
-            return likelihood(scores, targets > 0).losses
+            return class_losses(scores, targets > 0)
     return np.asarray(each.sum(axis=1))
 
 

@@ -52,11 +52,11 @@ _LARGEST, _ONE = np.array(LARGEST), np.array(1.0)
 """Arrays, as a number is made one with each use, for as long as a row takes."""
 
 
-def losses(scores: Matrix, targets: Matrix) -> Vector:
+def losses(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> Vector:
     """Minus the log-likelihood of each row, (n,)."""
     if scores.shape[1] == 1:
         return np.logaddexp(0.0, np.where(targets > 0, -scores, scores))[:, 0]
-    return likelihood(scores, targets).losses
+    return _beside_own(scores, targets).losses
 
 
 class Likelihood(NamedTuple):
@@ -79,10 +79,26 @@ def likelihood(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> Likelihoo
         own /= np.add(small, 1, out=small)
         own -= t
         return Likelihood(loss, own[:, None])
-    classes = np.ascontiguousarray(scores.T)  # sums over classes, row by row of it, are quick
-    classes -= (classes * targets.T).sum(axis=0)
-    highest = classes.max(axis=0)
-    share = np.exp(classes - highest)
-    best = share == 1
-    rest = np.where(best, 0.0, share).sum(axis=0) + (best.sum(axis=0) - 1)
-    return Likelihood(highest + np.log1p(rest), (share / (1 + rest)).T - targets)
+    found = _beside_own(scores, targets)
+    return Likelihood(found.losses, (found.shares / (1 + found.rest)).T - targets)
+
+
+class _BesideOwn(NamedTuple):
+    losses: Vector
+    """(n,)."""
+    shares: Matrix
+    """(s, n) of each class, in proportion to the likeliest."""
+    rest: Vector
+    """(n,) of all but the likeliest."""
+
+
+def _beside_own(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> _BesideOwn:
+    """More than two classes, their scores less that of the own class."""
+    classes = np.array(scores.T, order="C")  # sums over classes, row by row of it, are quick
+    classes -= np.add.reduce(classes * targets.T, axis=0)
+    highest = np.maximum.reduce(classes, axis=0)
+    classes -= highest
+    shares = np.exp(classes, out=classes)
+    best = shares == 1
+    rest = np.add.reduce(np.where(best, 0.0, shares), axis=0) + (np.add.reduce(best, axis=0) - 1)
+    return _BesideOwn(highest + np.log1p(rest), shares, rest)
