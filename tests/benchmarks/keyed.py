@@ -43,12 +43,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     requested = parser.parse_args()
     with ExitStack() as undo:
-        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="keyed-")))
-        stack = undo.enter_context(Stack(Settings(data=folder / "data")))
-        upgrade(stack.settings.database_url.get_secret_value())
-        services = build(stack.settings, role="api")
-        undo.callback(services.close)
-        publish(services, ["load"])
+        folder, stack, services = deployed(undo)
         key = services.keys.create_first(KeySpec(name="load", role="caller"), "default").secret
         plain, keyed = (api(undo, stack, auth) for auth in ("none", "keys"))
         variants = {
@@ -66,6 +61,17 @@ def main():
     for name, measured in rates.items():
         rate, spent = statistics.median(rate for rate, _ in measured), min(spent for _, spent in measured)
         print(f"{name:24}{rate:10,.0f} requests/s {spent:7.2f} CPU µs each, {base / spent:6.3f} of the base's requests")
+
+
+def deployed(undo):
+    """A folder, servers with one model, and services on them, until `undo` closes."""
+    folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="keyed-")))
+    stack = undo.enter_context(Stack(Settings(data=folder / "data")))
+    upgrade(stack.settings.database_url.get_secret_value())
+    services = build(stack.settings, role="api")
+    undo.callback(services.close)
+    publish(services, ["load"])
+    return folder, stack, services
 
 
 def api(undo, stack, auth):

@@ -9,20 +9,14 @@ import json
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import httpx
 
-from app.embedded.stack import Stack
 from app.schemas.keys import KeySpec
-from app.settings import Settings
-from app.wiring import build
-from migrations.schema_revision import upgrade
 
-from .keyed import api, publish
+from .keyed import api, deployed
 
 PROCESSES, CONNECTIONS, AFTER = 3, 8, 4
 SCRIPT = """
@@ -56,12 +50,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     seconds = parser.parse_args().seconds
     with ExitStack() as undo:
-        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="revocation-")))
-        stack = undo.enter_context(Stack(Settings(data=folder / "data")))
-        upgrade(stack.settings.database_url.get_secret_value())
-        services = build(stack.settings, role="api")
-        undo.callback(services.close)
-        publish(services, ["load"])
+        folder, stack, services = deployed(undo)
         admin = services.keys.create_first(KeySpec(name="admin", role="admin"), "default")
         addresses = [api(undo, stack, "keys")[0] for _ in range(PROCESSES)]
         headers = {"Authorization": f"Bearer {admin.secret}"}

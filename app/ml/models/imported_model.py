@@ -64,7 +64,7 @@ def imported(parsed: ParsedModel, naming: Naming, receipt: Mapping[str, JSON]) -
     fills = np.array([column.fill or 0.0 for column in parsed.columns])
     learned = PreparationState(fills, np.zeros(p), np.ones(p), counts > 0, np.zeros(p, np.bool_))
     accepts = find(parsed.algorithm).algorithm.accepts
-    takes = (Accepts.MISSING in accepts, Accepts.CATEGORIES in accepts)
+    missing, categories = Accepts.MISSING in accepts, Accepts.CATEGORIES in accepts
     classes: tuple[Class, ...] = tuple(naming.classes or parsed.classes or range(state.classes))
     kinds = {column.name: column.kind for column in columns if column.source_kind}
     return Model(
@@ -72,7 +72,7 @@ def imported(parsed: ParsedModel, naming: Naming, receipt: Mapping[str, JSON]) -
         task=task,
         params=parsed.params,
         state=state,
-        preparation=Preparation(tuple(columns), learned, keeps_missing=takes[0], keeps_categories=takes[1]),
+        preparation=Preparation(tuple(columns), learned, keeps_missing=missing, keeps_categories=categories),
         target=naming.target,
         classes=classes if task.of_classes else None,
         receipt={**receipt, "spec": {"kinds": kinds}},

@@ -61,7 +61,7 @@ def _arguments():
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.serving", description=__doc__)
     parser.add_argument("--quick", dest="seconds", action="store_const", const=0.7, default=2.0, help="short rounds")
     parser.add_argument("--only", nargs="+", default=[], help="servers whose names hold one of these words")
-    parser.add_argument("--mlserver", type=Path, help="an environment that has MLServer; absent: a new one")
+    parser.add_argument("--mlserver", type=Path, help="environment with MLServer (default: a new one)")
     parser.add_argument("--guide", action="store_true", help="write the tables into the guide")
     return parser.parse_args()
 

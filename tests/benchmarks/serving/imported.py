@@ -26,7 +26,7 @@ V2 = "/v2/models/trees/infer", bodies.tensor
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--mlserver", type=Path, help="an environment that has MLServer; absent: a new one")
+    parser.add_argument("--mlserver", type=Path, help="environment with MLServer (default: a new one)")
     requested = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="imported-") as made, pinned(LOAD_CORE):
         folder = Path(made)

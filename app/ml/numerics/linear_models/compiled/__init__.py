@@ -1,1 +1,1 @@
-"""Compiled loops of densities."""
+"""Compiled loops of linear models."""
