@@ -92,7 +92,11 @@ def _file(stated: str, inlet: IO[bytes], memory_bytes: int) -> UploadedFile:
     file.flush()
     if f"sha256:{found.hexdigest()}" != stated:
         raise CorruptModel("The stored file does not have the digest it was stored under.")
-    return UploadedFile(stated, lambda file_format: parse(Path(file.name), file_format, memory_bytes))
+    return UploadedFile(
+        stated,
+        content=lambda: Path(file.name).read_bytes(),
+        parse=lambda file_format: parse(Path(file.name), file_format, memory_bytes),
+    )
 
 
 def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:

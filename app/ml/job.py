@@ -116,7 +116,7 @@ class Checked(NamedTuple):
     algorithm: str | None = None
     """Only of a training: earlier releases claim whatever has one they know, as a training."""
     algorithms: tuple[str, ...] = ()
-    """A worker whose catalogue lacks one of these leaves the job to others."""
+    """A worker that lacks one of these algorithms, or formats of model files, leaves the job to others."""
     estimate: Estimate = Estimate()
     check_rows: "Callable[[list[Source]], None] | None" = None
     """Raises InvalidRequest for what is wrong with rows: those of all datasets, in the order of `Needs`. It runs before
@@ -163,9 +163,10 @@ class Loaded(NamedTuple):
 
 
 class UploadedFile(NamedTuple):
-    """A model file of another library."""
+    """The file of a model."""
 
     digest: str
+    content: Callable[[], bytes]
     parse: Callable[[str], ParsedModel]
     """Its model, of a format, from a process of its own. Raises InvalidData and ImportUnsupported."""
 

@@ -48,7 +48,8 @@ STANDARD = Quotas(
 
 FORMATS = (
     "Formats of model files that the project may import besides the standard ones: `onnx`, whose graphs are read and "
-    "computed by onnxruntime, a large library in C++, in the processes that serve all projects."
+    "computed by onnxruntime, a large library in C++; `valiant`, artifacts of this service, whose arrays its compiled "
+    "loops trust. Both predict in the processes that serve all projects."
 )
 
 

@@ -6,10 +6,12 @@ Whatever ends an attempt is written under its lease; of two writers the second g
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
+from typing import get_args
 from uuid import UUID, uuid4
 
 from app.errors import Cancelled, LeaseLost, TimedOut
 from app.ml.catalogue import every_entry
+from app.ml.contract import file_formats
 from app.ml.job import Outcome, Trained, WrittenTable
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
@@ -206,7 +208,7 @@ def backoff(settings: Settings, attempt: int) -> float:
 
 
 def _capable() -> Capable:
-    return Capable(tuple(kinds()), tuple(every_entry()))
+    return Capable(tuple(kinds()), (*every_entry(), *get_args(file_formats.FileFormat)))
 
 
 def _lists(curves: Mapping[str, Sequence[float]] | None) -> dict[str, list[float]]:

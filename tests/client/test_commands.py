@@ -98,10 +98,10 @@ def test_import_makes_a_version(valiant, service, tmp_path, name, options):
     service.model("grown").delete()
 
 
-def test_a_file_of_no_library_is_not_uploaded(valiant, tmp_path):
+def test_a_file_of_no_format_is_not_uploaded(valiant, tmp_path):
     file = tmp_path / "grown"
     file.write_text("tree")
-    assert valiant("import", file) == (2, "", "valiant: the suffix of 'grown' names no library: give --format\n")
+    assert valiant("import", file) == (2, "", "valiant: the suffix of 'grown' names no format: give --format\n")
 
 
 def test_json_is_what_the_service_sent(valiant, service):

@@ -1,6 +1,5 @@
 """Graphs of ONNX: behind an operator's permission, made of estimators of scikit-learn, predicted as they predict."""
 
-import httpx
 import numpy as np
 import pytest
 from sklearn import datasets, ensemble, neighbors, neural_network, pipeline, preprocessing, svm
@@ -14,18 +13,6 @@ for library in ("onnx", "onnxruntime", "skl2onnx"):
     pytest.importorskip(library)
 X, Y = datasets.load_wine(return_X_y=True, as_frame=True)
 GRAPES = np.array(["barbera", "grignolino", "nebbiolo"])[Y]
-
-
-@pytest.fixture
-def allow(address):
-    """`allow(*formats)`: what the project may import, whatever other tests have allowed it."""
-
-    def change(*formats):
-        changed = httpx.patch(f"{address}/v1/projects/default", json={"file_formats": list(formats)})
-        assert changed.json()["file_formats"] == list(formats)
-
-    yield change
-    change()
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Keys of the service and projects, for who may manage them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from .operation import M, operation
@@ -75,16 +76,24 @@ class AccessControl(Record[M]):
         return (yield from items(self.driver, "projects", limit=limit))
 
     @operation
-    def create_project(self, /, name: str, **quotas: float | None) -> Steps[dict[str, Any]]:
-        """Create a project; `create_key` with `project` makes a key for it. Without quotas it has the standard ones."""
-        body = {"name": name, **({"quotas": quotas} if quotas else {})}
+    def create_project(
+        self, /, name: str, *, file_formats: Sequence[str] = (), **quotas: float | None
+    ) -> Steps[dict[str, Any]]:
+        """Create a project; `create_key` with `project` makes a key for it. Without quotas it has the standard ones.
+
+        file_formats: formats of model files that it may import besides the standard ones.
+        """
+        body = {"name": name, "file_formats": list(file_formats), **({"quotas": quotas} if quotas else {})}
         made: dict[str, Any] = yield from self._json("POST", "projects", body=body)
         return made
 
     @operation
-    def change_project(self, /, name: str, **quotas: float | None) -> Steps[dict[str, Any]]:
-        """Change quotas of a project; None takes one away, and those left out stay."""
-        made: dict[str, Any] = yield from self._json("PATCH", "projects", name, body={"quotas": quotas})
+    def change_project(
+        self, /, name: str, *, file_formats: Sequence[str] | None = None, **quotas: float | None
+    ) -> Steps[dict[str, Any]]:
+        """Change quotas of a project, of which None takes one away, or formats of files; what is left out stays."""
+        body = {"quotas": quotas, **({} if file_formats is None else {"file_formats": list(file_formats)})}
+        made: dict[str, Any] = yield from self._json("PATCH", "projects", name, body=body)
         return made
 
     @operation

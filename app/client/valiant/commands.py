@@ -23,15 +23,10 @@ from .record import Record
 from .service import ALGORITHM, Client
 from .submitted_job import Job
 from .summary_table import SummaryTable, metric_name
+from .transfers import FILE_FORMATS, SKLEARN
 
 FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
 SHOWN = 20
-SKLEARN = "scikit-learn"
-FILE_FORMATS = {
-    ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost",
-    ".onnx": "onnx", ".joblib": SKLEARN, ".pkl": SKLEARN, ".pickle": SKLEARN,
-}  # fmt: skip
-"""Formats of model files, by the suffixes under which their libraries save them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +55,7 @@ def add_commands(commands: Any) -> None:
     train.add_argument("--target", help="column to predict")
     train.add_argument("--model", help="model that gets the version (the name of the dataset)")
     train.add_argument("--algorithm", default=ALGORITHM, help=f"algorithm ({ALGORITHM})")
-    imported = add("import", _import, "import a model file of XGBoost, LightGBM, scikit-learn or ONNX")
+    imported = add("import", _import, "import a model file of XGBoost, LightGBM, scikit-learn, ONNX or Valiant")
     imported.add_argument(
         "file",
         type=_existing,
@@ -69,12 +64,12 @@ def add_commands(commands: Any) -> None:
     imported.add_argument("--model", help="model that gets the version (the name of the file)")
     imported.add_argument(
         "--format", dest="file_format", choices=sorted({*FILE_FORMATS.values()}),
-        help=f"library of the file (by its suffix: {', '.join(FILE_FORMATS)})",
+        help=f"format of the file (by its suffix: {', '.join(FILE_FORMATS)})",
     )  # fmt: skip
     imported.add_argument(
         "--check", type=_existing, metavar="FILE",
-        help="CSV of rows without the target, which the service has to predict as scikit-learn does: for estimators "
-        "that are neither trees nor linear",
+        help="rows that have to be predicted alike: for an estimator of scikit-learn a CSV of its inputs; for other "
+        "files with columns `prediction` or `probability_…`, as `valiant predict` writes them",
     )  # fmt: skip
     for command, set_what in ((train, "a parameter of the algorithm or a field"), (imported, "a field")):
         command.add_argument(
@@ -91,6 +86,7 @@ def add_commands(commands: Any) -> None:
     predict.add_argument("--alias", help="alias of the model")
     predict.add_argument("--confidence", type=float, help="confidence of intervals of a regression")
     predict.add_argument("--keep", action="append", default=[], help="column of the file to keep; repeatable")
+    predict.add_argument("--keep-all", action="store_true", help="keep all columns of the file")
     models = add("models", _models, "list the models, or the versions of one")
     models.add_argument("model", nargs="?", help="name of a model")
     report = add("report", _report, "show the metrics of a model")
@@ -155,17 +151,18 @@ def _train(service: Client, table: str, target: str | None, model: str | None, a
 def _import(service: Client, file: Path, model: str | None, file_format: str | None, **rest: Any) -> Any:
     found = file_format or FILE_FORMATS.get(file.suffix)
     if found is None:
-        raise argparse.ArgumentError(None, f"the suffix of {file.name!r} names no library: give --format")
+        raise argparse.ArgumentError(None, f"the suffix of {file.name!r} names no format: give --format")
     if found == SKLEARN:
         rows = None if rest["check"] is None else read_rows(rest["check"])
         return service.import_estimator(load(file), model or file.stem, check=rows, **dict(rest["set"]))
-    sent = service.upload_file(file)
-    return service.run("import", model=model or file.stem, file=sent["id"], file_format=found, **dict(rest["set"]))
+    return service.import_file(file, model, file_format=found, **{"check": rest["check"], **dict(rest["set"])})
 
 
-def _predict(service: Client, model: str, rows: Path, output: Path | None, **options: Any) -> None:
+def _predict(service: Client, model: str, rows: Path, output: Path | None, keep_all: bool, **options: Any) -> None:
     """Both datasets of the job are deleted when the predictions are here."""
     uploaded = service.upload(rows)
+    if keep_all:
+        options["keep"] = [column["name"] for column in uploaded.columns]
     try:
         chosen = {name: value for name, value in options.items() if value}
         made = service.run("predict", model=model, dataset=uploaded, **chosen)

@@ -1,15 +1,10 @@
 """The service: datasets, jobs, models, sessions, preferences, reviews and keys, each by one method."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from . import frames
-from .api_key import AccessControl
 from .dataset import Dataset
-from .fitted_estimator import fitted
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
@@ -18,11 +13,11 @@ from .record import items
 from .review import Review
 from .steps import Steps
 from .submitted_job import Job, Progress
+from .transfers import Transfers
 
 if TYPE_CHECKING:
     from .drivers import Async, Sync  # noqa: F401  in the bases of classes
 
-CHUNK_BYTES = 1 << 20
 ALGORITHM = "gradient_boosting"
 """Algorithm of a training that names none: it takes categories, missing values and both kinds of target."""
 TRAIN_FIELDS = frozenset({
@@ -32,34 +27,11 @@ TRAIN_FIELDS = frozenset({
 """Fields of a training; every other keyword is a parameter of the algorithm."""
 
 
-class Service(AccessControl[M]):
+class Service(Transfers[M]):
     """One service. Every method may raise Problem and ConnectionLost."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.driver.url}>"
-
-    @operation
-    def upload(
-        self, /, table: Any, name: str | None = None, *, file_format: str | None = None,
-        kinds: Mapping[str, str] | None = None, **reading: Any,
-    ) -> Steps[Dataset[M]]:  # fmt: skip
-        """Upload a file, streamed, or a table of pandas, polars or pyarrow. An index of pandas is left out.
-
-        name: None is that of the file. reading: `header`, `encoding`, `missing`, `sheet`. A request that is lost after
-        its last byte is sent again, and can leave a second dataset of the same rows.
-        """
-        if frames.is_frame(table):
-            packed, file_format = frames.table_of(table), "arrow"
-            content: Callable[[], Iterator[bytes]] = lambda: frames.packed(packed)  # noqa: E731
-        else:
-            path = Path(table)
-            name = name or path.name.partition(".")[0]
-            with path.open("rb"):
-                content = lambda: _chunks(path)  # noqa: E731
-        query = {"name": name, "file_format": file_format, "kinds": _packed(kinds), **reading}
-        headers = {"Content-Type": "application/octet-stream"}
-        made = yield from self._json("POST", "datasets", content=content, headers=headers, query=query)
-        return Dataset(self.driver, made)
 
     @operation
     def train(
@@ -106,48 +78,6 @@ class Service(AccessControl[M]):
         return [
             Dataset(self.driver, each) for each in (yield from items(self.driver, "datasets", limit=limit, name=name))
         ]
-
-    @operation
-    def upload_file(self, path: str | Path) -> Steps[dict[str, Any]]:
-        """Upload a file of a model of another library, for a job `import`; its `id` is what the job names."""
-        source = Path(path)
-        source.open("rb").close()  # what cannot be read is refused before the request
-        headers = {"Content-Type": "application/octet-stream"}
-        kept: dict[str, Any] = yield from self._json("POST", "files", content=lambda: _chunks(source), headers=headers)
-        return kept
-
-    @operation
-    def import_estimator(
-        self,
-        /,
-        estimator: Any,
-        model: str,
-        *,
-        check: Any = None,
-        wait: bool = True,
-        timeout: float | None = None,
-        **fields: Any,
-    ) -> Steps[Any]:
-        """Import a fitted estimator of scikit-learn; it stays here, its numbers are sent.
-
-        Trees, forests, boosting and linear models are sent as such; others as a graph of ONNX, which skl2onnx makes,
-        with `check`: rows (n, d) that the service has to predict as scikit-learn does. fields: those of the request,
-        such as `target`. Raises NotImportable; JobFailed where the service would not predict alike.
-        """
-        found = fitted(estimator, check)
-        headers = {"Content-Type": "application/octet-stream"}
-        kept = yield from self._json("POST", "files", content=found.content, headers=headers)
-        body = {"model": model, "file": kept["id"], **found.request, **fields}
-        if found.check is not None:
-            rows = yield from self._json("POST", "datasets", content=found.check.content, headers=headers)
-            body["check"] = {"dataset": rows["id"], "prediction_columns": found.check.columns}
-        return (yield from self._end((yield from self._submit("import", body)), wait, timeout))
-
-    @operation
-    def file(self, file_id: str) -> Steps[dict[str, Any]]:
-        """Size, digest and expiry of an uploaded file of a model."""
-        found: dict[str, Any] = yield from self._json("GET", "files", file_id)
-        return found
 
     @operation
     def job(self, reference: str) -> Steps[Job[M]]:
@@ -250,15 +180,6 @@ class Service(AccessControl[M]):
         body = {"model": model, "name": name, "again": again}
         return Dataset(self.driver, (yield from self._json("POST", "reviews", "export", body=body, repeatable=False)))
 
-    def _submit(self, kind: str, body: Mapping[str, Any]) -> Steps[Job[M]]:
-        return Job(self.driver, (yield from self._json("POST", "jobs", kind, body=body)))
-
-    def _end(self, job: Job[M], wait: bool, timeout: float | None, progress: Progress = None) -> Steps[Any]:
-        if not wait:
-            return job
-        yield from Job.wait.steps(job, timeout, progress)
-        return (yield from Job.outcome.steps(job))
-
 
 class Client(Service["Sync"]):
     """The service for threads: methods return their results. It closes as a context manager, or by `close`."""
@@ -301,13 +222,3 @@ def model_name(dataset: Dataset[Any] | str) -> str:
     """A valid name of a model from that of a dataset."""
     name = dataset.name if isinstance(dataset, Dataset) else dataset
     return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")[:100] or "model"
-
-
-def _packed(kinds: Mapping[str, str] | None) -> str | None:
-    return None if kinds is None else json.dumps(kinds)
-
-
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            yield chunk

@@ -1,16 +1,17 @@
-"""Formats of model files that other libraries write."""
+"""Formats of model files: those of other libraries, and the artifacts of this service."""
 
 from typing import Literal, TypeAlias
 
 from app.errors import ValiantError
 
-FileFormat: TypeAlias = Literal["lightgbm", "onnx", "scikit-learn", "xgboost"]
-GuardedFormat: TypeAlias = Literal["onnx"]
-"""Those that an operator must allow a project first: a large library in C++ reads them, wherever they predict."""
+FileFormat: TypeAlias = Literal["lightgbm", "onnx", "scikit-learn", "valiant", "xgboost"]
+GuardedFormat: TypeAlias = Literal["onnx", "valiant"]
+"""Those that an operator must allow a project first: what predicts with them, wherever it runs, is a large library in
+C++, or compiled loops that trust the arrays of a model."""
 
 
 class FormatNotAllowed(ValiantError):
-    """Files of a format that is read by a large library in C++, for projects that an operator trusts."""
+    """Files of a format that could harm a process that predicts, for projects that an operator trusts."""
 
     code, status, title = "format_not_allowed", 403, "The project may not import this format"
-    remedy = 'An operator allows it with PATCH /v1/projects/{project} and {"file_formats": ["onnx"]}.'
+    remedy = 'An operator allows it with PATCH /v1/projects/{project} and {"file_formats": ["onnx", "valiant"]}.'

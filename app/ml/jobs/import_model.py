@@ -1,13 +1,15 @@
-"""Import a model of XGBoost, LightGBM, scikit-learn or ONNX: a new version that predicts as that library does.
+"""Import a model of XGBoost, LightGBM, scikit-learn, ONNX or another Valiant: a version that predicts as it did there.
 
 The file is parsed in a process of its own, under limits, and stored as this service's own trees or weights, or as the
 graph that onnxruntime computes. On rows at and beside every threshold, or in all directions of other models, its sums
 must be those of treelite's reference, of scikit-learn itself, or of onnxruntime; with `check`, its predictions must
 also be the user's. Else no version is made. What would be predicted otherwise without a word is refused by name, such
 as `zero_as_missing` and linear leaves of LightGBM.
+
+An artifact of Valiant is stored as it is, under the same digest, once it predicts the rows of the check as it did.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, get_args
 from uuid import UUID
 
@@ -15,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidRequest
+from app.errors import CorruptModel, InvalidData, InvalidRequest
 from app.faults import Fault
 from app.ml.contract.column_names import no_column
-from app.ml.contract.columns import TableColumn
 from app.ml.contract.file_formats import FileFormat, FormatNotAllowed, GuardedFormat
 from app.ml.contract.labels import Label
 from app.ml.contract.model_reference import Name
@@ -27,14 +28,21 @@ from app.ml.contract.task import Task
 from app.ml.evaluation.report import Report
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Source, Trained
 from app.ml.models.golden import ROWS, record_golden, spaced
-from app.ml.models.import_check import Comparison, check_probes
+from app.ml.models.header import read_header
+from app.ml.models.import_check import Comparison, check_probes, column_counts
 from app.ml.models.imported_model import ImportedInput, Naming, imported, table_of
-from app.ml.models.model import Model, encode
+from app.ml.models.model import Model, decode, encode
 from app.ml.models.parsed_model import ParsedModel
 from app.ml.tables.casting import kinds_used
 from app.ml.training.receipt import libraries
+from app.ml.training.table_evaluation import column_faults
 from app.references import DatasetReference
 from app.wire import Body
+
+NEEDED = {"onnx": ("imported_onnx",), "valiant": ("valiant",)}
+"""Algorithms and formats that a worker has to know, where they are not those of the first release with imports."""
+OWN = ("inputs", "classes", "task", "target")
+"""Fields that an artifact states itself."""
 
 
 class ImportCheck(Body):
@@ -47,7 +55,8 @@ class ImportCheck(Body):
         min_length=1,
         max_length=10_000,
         description="Columns of the predictions: the numbers of a regression; of a classification the predicted "
-        "classes, or the probability of the second of two classes, or the probabilities of all classes in their order.",
+        "classes, or the probability of the second of two classes, or the probabilities of all classes in their order; "
+        "of clusters their numbers, of a projection the coordinates.",
     )
 
 
@@ -58,8 +67,8 @@ class ImportRequest(Request):
     file: UUID = Field(description="Id of the uploaded file, from `POST /v1/files`.")
     file_format: FileFormat = Field(
         description="Format of the file: the text of a LightGBM model, the JSON or UBJSON of an XGBoost model, the "
-        "trees or weights of scikit-learn as `valiant import` writes them, or a graph of ONNX, which an operator must "
-        "allow the project first."
+        "trees or weights of scikit-learn as `valiant import` writes them; a graph of ONNX, or the artifact of a "
+        "version of Valiant, which an operator must allow the project first."
     )
     task: Literal["classification", "regression"] | None = Field(
         None, description="Task of the model; null: by the objective in the file."
@@ -76,7 +85,9 @@ class ImportRequest(Request):
         None, min_length=2, max_length=10_000, description="Class labels in the order of the outputs; null: 0, 1, …"
     )
     check: ImportCheck | None = Field(
-        None, description="Predictions to compare with; null: only those of the reference on probe rows are compared."
+        None,
+        description="Predictions to compare with; null: only those of the reference on probe rows are compared. An "
+        "artifact of Valiant needs them.",
     )
 
 
@@ -89,29 +100,59 @@ def check(request: ImportRequest, known: JobContext) -> Checked:
         raise FormatNotAllowed(f"The project may not import files in the format {request.file_format}.")
     if faults := [*_faults(request), *(_check_faults(request.check, known) if request.check else ())]:
         raise InvalidRequest(faults=faults)
-    made = ("imported_onnx",) if request.file_format == "onnx" else ("imported_trees", "imported_linear")
-    return Checked(request.model, algorithms=made)
+    return Checked(request.model, algorithms=NEEDED.get(request.file_format, ("imported_trees", "imported_linear")))
 
 
 def run(request: ImportRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (file,) = inputs.files
     stages = Stages(progress)
     stages(0.0, "parsing the file")
+    if request.file_format == "valiant" and request.check is not None:
+        return _artifact(request.check, file.content(), inputs.datasets[0], stages)
     parsed = file.parse(request.file_format)
     receipt = {"data_digest": file.digest, "file_format": request.file_format, "parser": parsed.parser}
     naming = Naming(request.inputs, request.classes, request.task and Task(request.task), request.target)
     model = imported(parsed, naming, receipt | {"libraries": libraries()})
     stages(0.5, "comparing predictions")
     check_probes(parsed)
+    blob = encode(model)
     if request.check is None:
         rows, golden = 0, _probes(model, parsed)
     else:
-        rows, golden = _compared(model, request.check, inputs.datasets[0])
+        rows, golden = _compared(model, blob, request.check, inputs.datasets[0])
     stages(0.95, "writing the model")
-    return Outcome(trained=Trained(encode(model), _report(model, parsed, rows), record_golden(model, golden)))
+    probes = f"On {len(parsed.probes.x)} probe rows the sums are those of {parsed.parser}"
+    checked = f", and on {rows} rows the predictions are those given for the check" if rows else ""
+    evidence = f"{probes}{checked}. Nothing was trained and no row was held out."
+    report = _report(model, evidence, parsed.terms if parsed.trees else 1, parsed.warnings)
+    return Outcome(trained=Trained(blob, report, record_golden(model, golden)))
+
+
+def _artifact(wanted: ImportCheck, blob: bytes, source: Source, stages: Stages) -> Outcome:
+    """The bytes stay as they are, so that the version has the digest that it has where it was trained."""
+    try:
+        model = decode(blob, "The file")
+        stages(0.5, "comparing predictions")
+        rows, table = _compared(model, blob, wanted, source)
+        golden = record_golden(model, table)
+    except (CorruptModel, ValueError, TypeError, IndexError, ArithmeticError) as error:
+        reason = error.detail if isinstance(error, CorruptModel) else "The model in it does not predict."
+        raise InvalidData(reason, faults=[Fault("/file", reason, "damaged_file")]) from error
+    stages(0.95, "writing the model")
+    evidence = (
+        f"Valiant trained it elsewhere, where its report is. On {rows} rows the predictions are those given for the "
+        "check; no row was held out."
+    )
+    return Outcome(trained=Trained(blob, _report(model, evidence), golden))
 
 
 def _faults(request: ImportRequest) -> Iterator[Fault]:
+    if request.file_format == "valiant":
+        for name in OWN:
+            if name in request.model_fields_set:
+                yield Fault(f"/{name}", "The artifact states it itself.", "not_allowed")
+        if request.check is None:
+            yield Fault("/check", "An artifact needs rows with its predictions.", "required")
     seen = set()
     for place, column in enumerate(request.inputs or ()):
         if column.name in seen:
@@ -133,13 +174,13 @@ def _check_faults(wanted: ImportCheck, known: JobContext) -> Iterator[Fault]:
             yield no_column(f"/check/prediction_columns/{place}", name, names)
 
 
-def _compared(model: Model, wanted: ImportCheck, source: Source) -> tuple[int, pa.Table]:
+def _compared(model: Model, blob: bytes, wanted: ImportCheck, source: Source) -> tuple[int, pa.Table]:
     """Number of rows, and some of them. Raises ImportMismatch and InvalidRequest."""
-    columns = {column.name: column for column in source.sheet.columns}
-    count = len(model.classes or ())
-    faults = [*_missing(model, columns)]
-    if len(wanted.prediction_columns) not in {1, count or 1}:
-        faults.append(Fault("/check/prediction_columns", f"Give one column, or {count or 1}.", "wrong_count"))
+    found = column_faults(read_header(blob), None, source.sheet.columns, source.sheet.rows)
+    faults = [fault._replace(pointer=f"/check{fault.pointer}") for fault in found]
+    if len(wanted.prediction_columns) not in (counts := column_counts(model)):
+        detail = f"The predictions are {' or '.join(map(str, counts))} columns."
+        faults.append(Fault("/check/prediction_columns", detail, "wrong_count"))
     if faults:
         raise InvalidRequest("The dataset of the check does not fit the model.", faults=faults)
     names = [column.name for column in model.inputs]
@@ -152,16 +193,6 @@ def _compared(model: Model, wanted: ImportCheck, source: Source) -> tuple[int, p
     return comparison.rows, golden
 
 
-def _missing(model: Model, columns: dict[str, TableColumn]) -> Iterator[Fault]:
-    for column in model.inputs:
-        found = columns.get(column.name)
-        if found is None:
-            yield no_column("/check/dataset", column.name, columns)
-        elif found.kind not in {column.kind, column.source_kind, "text" if column.levels is not None else column.kind}:
-            detail = f"The column {column.name!r} is {found.kind} in the dataset, and {column.kind} in the model."
-            yield Fault("/check/dataset", detail, "wrong_kind")
-
-
 def _probes(model: Model, parsed: ParsedModel) -> pa.Table:
     """Probe rows of finite numbers."""
     x = parsed.probes.x
@@ -171,22 +202,20 @@ def _probes(model: Model, parsed: ParsedModel) -> pa.Table:
     return table_of(model.inputs, x[spaced(rows)])
 
 
-def _report(model: Model, parsed: ParsedModel, rows: int) -> Report:
-    probes = f"On {len(parsed.probes.x)} probe rows the sums are those of {parsed.parser}"
-    checked = f", and on {rows} rows the predictions are those given for the check" if rows else ""
+def _report(model: Model, evidence: str, iterations: int = 1, warnings: Sequence[str] = ()) -> Report:
     return Report(
         task=model.task,
-        evidence=f"{probes}{checked}. Nothing was trained and no row was held out.",
+        evidence=evidence,
         rows_train=0,
         rows_test=0,
         seed=0,
         test=[],
         train=[],
         converged=True,
-        iterations=parsed.terms if parsed.trees else 1,
+        iterations=iterations,
         columns=[column.name for column in model.inputs],
         summary=model.algorithm.summary(model.params, model.state) if model.algorithm.summary else None,
-        warnings=list(parsed.warnings),
+        warnings=list(warnings),
     )
 
 

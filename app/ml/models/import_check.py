@@ -1,4 +1,4 @@
-"""An imported model beside its library: the same sums on probe rows, the same predictions on the user's rows."""
+"""An imported model beside where it comes from: sums of the reference on probe rows, predictions on the user's rows."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,12 +11,13 @@ from app.faults import Fault
 from app.ml.algorithms import imported_linear, imported_onnx, imported_trees
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.labels import codes_of
+from app.ml.models.golden import TOLERANCE as OF_GOLDEN_ROWS
 from app.ml.models.model import Model, Predicted
 from app.ml.models.parsed_model import ParsedModel
 from app.ml.numerics.class_probabilities.link_functions import linked
 
-TOLERANCE = {"float32": 1e-6, "float64": 1e-12}
-"""Tolerance of predictions, relative to the largest number beside."""
+TOLERANCE = {"float32": 1e-6, "float64": 1e-12, "any": OF_GOLDEN_ROWS}
+"""Tolerance of predictions, relative to the largest number beside; of an artifact another processor's rounding."""
 EPSILON = {"float32": 2.0**-24, "float64": 2.0**-53}
 TRANSFORM = 1e-6
 """Tolerance of the transform alone: the reference computes it with 32 bits."""
@@ -65,7 +66,7 @@ class Comparison(NamedTuple):
             apart = np.abs(ours - theirs) / max(float(np.nanmax(np.abs(theirs), initial=0.0)), 1e-300)
             apart[np.isnan(ours) & np.isnan(theirs)] = 0.0
             apart = np.where(np.isnan(apart), np.inf, apart)
-            wrong |= apart > TOLERANCE[dict(model.params)["arithmetic"]]
+            wrong |= apart > TOLERANCE[getattr(model.params, "arithmetic", "any")]
             if apart.size and apart.max() > worst:
                 worst, column = float(apart.max()), place
         return Comparison(self.rows + table.num_rows, self.wrong + int(wrong.sum()), worst, column)
@@ -80,22 +81,31 @@ class Comparison(NamedTuple):
             raise ImportMismatch(detail, faults=[Fault(f"{AT}/{self.column}", detail, "other_predictions")])
 
 
+def column_counts(model: Model) -> tuple[int, ...]:
+    """Numbers of columns in which its predictions may be given."""
+    if model.classes is not None:
+        return 1, len(model.classes)
+    values = model.predict_raw(model.preparation.no_values).values
+    return values.shape[1:] or (1,)
+
+
 def _pairs(
     model: Model, predicted: Predicted, table: pa.Table, columns: Sequence[str]
 ) -> Iterator[tuple[Vector, Vector]]:
-    """Our numbers and theirs (n,), for each column; of classes their codes, of which another is far away."""
-    if predicted.probabilities is None:
-        yield predicted.values.astype(np.float64), _numbers(table, columns[0])
-    elif len(columns) > 1:
-        for k, name in enumerate(columns):
-            yield predicted.probabilities[:, k], _numbers(table, name)
+    """Our numbers and theirs (n,), for each column."""
+    ours: Matrix = predicted.values if predicted.probabilities is None else predicted.probabilities
+    if model.classes is None or len(columns) > 1:
+        for values, name in zip(ours.reshape(len(ours), -1).T, columns, strict=True):
+            yield values.astype(np.float64), _numbers(table, name)
+        return
+    labels = table.column(columns[0]).to_pylist()
+    codes = codes_of(labels, model.classes).astype(np.float64) + 1.0  # another code is far away
+    codes[[code < 1 and label is not None for code, label in zip(codes, labels, strict=True)]] = np.nan
+    if np.isnan(codes).any() and len(model.classes) == 2:
+        yield ours[:, 1], _numbers(table, columns[0])
     else:
-        cells = table.column(columns[0])
-        codes = codes_of(cells.to_pylist(), model.classes or ())
-        if (codes >= 0).all() or predicted.probabilities.shape[1] > 2:
-            yield predicted.values.astype(np.float64) + 1, codes.astype(np.float64) + 1
-        else:
-            yield predicted.probabilities[:, 1], _numbers(table, columns[0])
+        rejected = np.isin(np.arange(len(ours)), () if predicted.unknown is None else predicted.unknown)
+        yield np.where(rejected, 0.0, predicted.values.astype(np.float64) + 1.0), codes
 
 
 def _numbers(table: pa.Table, name: str) -> Vector:
