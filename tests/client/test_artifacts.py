@@ -121,7 +121,16 @@ def hostile(blob):
     def of_the_future(document, _):
         document["format"] = 999
 
+    def no_receipt(document, _):
+        document["receipt"] = {}
+
+    def no_text(document, _):
+        document["target"] = "progression\0"
+        document["receipt"]["note"] = "\0"
+
     return {
+        "no receipt": changed(blob, no_receipt),
+        "what the database takes for no text": changed(blob, no_text),
         "truncated": blob[: len(blob) // 2],
         "a header of any length": b"\xff" * 8 + blob[8:],
         "nothing of the kind": b"PK\x03\x04" + bytes(100),

@@ -33,6 +33,7 @@ from app.ml.models.import_check import Comparison, check_probes, column_counts
 from app.ml.models.imported_model import ImportedInput, Naming, imported, table_of
 from app.ml.models.model import Model, decode, encode
 from app.ml.models.parsed_model import ParsedModel
+from app.ml.models.safetensors_format import canonical, read_document
 from app.ml.tables.casting import kinds_used
 from app.ml.training.receipt import libraries
 from app.ml.training.table_evaluation import column_faults
@@ -132,6 +133,7 @@ def _artifact(wanted: ImportCheck, blob: bytes, source: Source, stages: Stages) 
     """The bytes stay as they are, so that the version has the digest that it has where it was trained."""
     try:
         model = decode(blob, "The file")
+        _demand_storable(blob)
         stages(0.5, "comparing predictions")
         rows, table = _compared(model, blob, wanted, source)
         golden = record_golden(model, table)
@@ -144,6 +146,13 @@ def _artifact(wanted: ImportCheck, blob: bytes, source: Source, stages: Stages) 
         "check; no row was held out."
     )
     return Outcome(trained=Trained(blob, _report(model, evidence), golden))
+
+
+def _demand_storable(blob: bytes) -> None:
+    """Raises CorruptModel and ValueError for a header that no version could have."""
+    written = canonical(read_document(blob))  # refuses numbers that are not finite, as the database does
+    if "\\u0000" in written or not isinstance(read_header(blob).receipt.get("data_digest"), str):
+        raise CorruptModel("The header of the file is not one of this service.")
 
 
 def _faults(request: ImportRequest) -> Iterator[Fault]:
