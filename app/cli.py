@@ -131,7 +131,8 @@ def _migrate(_: dict[str, Any], settings: Settings) -> None:
             raise
         raise StartFailed(
             "The login of VALIANT_DATABASE_URL cannot make the roles of the service. An administrator can: create role "
-            "valiant_app nologin; create role valiant_queue nologin; grant valiant_app, valiant_queue to that login."
+            "valiant_app nologin; create role valiant_queue nologin; create role valiant_owner nologin; grant "
+            "valiant_app, valiant_queue, valiant_owner to that login."
         ) from error
 
 

@@ -4,8 +4,9 @@ Keys begin with the project, so that two projects may each have a model of one n
 two roles, which no policy lets pass.
 """
 
-import sqlalchemy as sa
 from alembic import op
+
+from migrations.roles import make_role
 
 revision = "0016"
 down_revision = "0015"
@@ -92,17 +93,9 @@ def _change_keys(further: list[str]) -> None:
 
 
 def _make_roles() -> None:
-    """Roles are those of the whole server, and may be there; their grants are those of each database."""
-    database = op.get_bind()
+    """Their grants are those of each database."""
     for role in (APP, QUEUE):
-        if not database.scalar(sa.text("select exists (select from pg_roles where rolname = :role)"), {"role": role}):
-            op.execute(
-                f"""do $$ begin
-                    create role {role} nologin nosuperuser nobypassrls;
-                exception when duplicate_object or unique_violation then null; end $$"""
-            )
-        if not database.scalar(sa.text("select pg_has_role(current_user, :role, 'member')"), {"role": role}):
-            op.execute(f"grant {role} to current_user")
+        make_role(role)
         op.execute(f"grant usage on schema public to {role}")
         op.execute(f"grant select, insert, update, delete on all tables in schema public to {role}")
         op.execute(f"grant usage on all sequences in schema public to {role}")

@@ -208,7 +208,7 @@ def owned(services):
 def test_every_table_of_projects_has_its_policy(services, alpha, rows_of):
     tables = owned(services)
     assert {"datasets", "jobs", "models", "model_chunks", "api_keys", "reviews", "sessions"} <= set(tables)
-    secured = """select relname from pg_class where relrowsecurity
+    secured = """select relname from pg_class where relrowsecurity and relforcerowsecurity
         and oid in (select polrelid from pg_policy where polname = 'project')"""
     with services.work.engine.begin() as connection:
         assert sorted(connection.scalars(text(secured))) == tables

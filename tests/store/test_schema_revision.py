@@ -9,7 +9,9 @@ from pydantic import SecretStr
 from sqlalchemy import inspect, make_url, text
 
 from app.cli import main
+from app.embedded.stack import Stack
 from app.project_context import PROJECT
+from app.settings import Settings
 from app.store.engine import make_engine
 from app.store.table_base import Base
 from app.store.unit_of_work import WorkFactory
@@ -124,13 +126,35 @@ def test_a_login_without_the_roles_is_one_sentence(plain, settings, monkeypatch,
     address, _, _ = plain
     monkeypatch.setenv("VALIANT_DATABASE_URL", address.replace("+psycopg", ""))
     assert main(["migrate"]) == 1
-    assert "grant valiant_app, valiant_queue" in capsys.readouterr().err
+    assert "grant valiant_app, valiant_queue, valiant_owner" in capsys.readouterr().err
 
 
 def test_a_plain_login_with_the_roles_keeps_projects_apart(plain, settings):
     address, administrator, name = plain
-    administrator.execute(f"grant valiant_app, valiant_queue to {name}")
+    administrator.execute(f"grant valiant_app, valiant_queue, valiant_owner to {name}")
     schema_revision.upgrade(address)
+    assert seen_by_two_projects(settings, address) == [1, 1]
+
+
+def test_a_login_that_makes_the_roles_can_take_them(data_folder):
+    """From Postgres 16 on it would administer them alone."""
+    with Stack(Settings(data=data_folder)) as stack:
+        own = make_url(url(stack.settings))
+        with psycopg.connect(url(stack.settings).replace("+psycopg", ""), autocommit=True) as administrator:
+            administrator.execute("create role maker login createrole")
+            administrator.execute("create database made owner maker")
+        address = own.set(username="maker", database="made").render_as_string(hide_password=False)
+        schema_revision.upgrade(address)
+        assert seen_by_two_projects(stack.settings, address) == [1, 1]
+        row = "insert into files (id, digest, size_bytes) values (gen_random_uuid(), 'd', 1)"
+        with psycopg.connect(address.replace("+psycopg", "")) as owner:
+            owner.execute("set valiant.maintenance = 'on'")
+            owner.execute(row)
+            owner.execute("reset valiant.maintenance")
+            assert owner.execute("select count(*) from files").fetchone() == (0,)
+
+
+def seen_by_two_projects(settings, address):
     engine = make_engine(settings.model_copy(update={"database_url": SecretStr(address)}), role="test")
     work, seen = WorkFactory(engine), []
     for project in (uuid4(), uuid4()):
@@ -140,4 +164,23 @@ def test_a_plain_login_with_the_roles_keeps_projects_apart(plain, settings):
             seen.append(w.session.scalar(text("select count(*) from uses")))
         PROJECT.reset(before)
     engine.dispose()
-    assert seen == [1, 1]
+    return seen
+
+
+def test_the_owner_sees_rows_only_where_it_maintains_them(plain, settings):
+    address, administrator, name = plain
+    schema_revision.upgrade(url(settings))
+    administrator.execute(f"grant valiant_app, valiant_queue, valiant_owner to {name}")
+    schema_revision.upgrade(address)
+    row = "insert into uses (project_id, data_digest, rows, times) values (%s, 'd', 'r', 1)"
+    with psycopg.connect(address.replace("+psycopg", ""), autocommit=True) as owner:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+            owner.execute(row, [uuid4()])
+        owner.execute("set valiant.maintenance = 'on'")
+        owner.execute(row, [uuid4()])
+        assert owner.execute("select count(*) from uses").fetchone() == (1,)
+        owner.execute("set valiant.maintenance = 'off'")
+        assert owner.execute("select count(*) from uses").fetchone() == (0,)
+        owner.execute("set row_security = off")  # as a dump does that does not state it: better none than one half
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+            owner.execute("select * from uses")
