@@ -16,10 +16,8 @@ import structlog
 from structlog.types import EventDict, Processor
 
 PASSWORD = re.compile(r"(?<=://)([^\s:/@\"]*):[^\s/\"]*@")
-REQUEST_ID: ContextVar[str] = ContextVar(f"{structlog.contextvars.STRUCTLOG_KEY_PREFIX}request_id")
-"""Set around each request of the API: structlog writes every variable of this prefix on every line."""
-TRACE_ID: ContextVar[str] = ContextVar(f"{structlog.contextvars.STRUCTLOG_KEY_PREFIX}trace_id")
-"""Set around a request that is part of a trace."""
+IDS: ContextVar[tuple[str, str | None] | None] = ContextVar("ids", default=None)
+"""The ids of a request of the API, and of the trace that it is part of, if there is one. Every line has them."""
 LIBRARIES = ("uvicorn", "uvicorn.error", "uvicorn.access", "celery", "celery.task", "celery.redirected")
 
 
@@ -33,6 +31,7 @@ def configure(level: str = "INFO") -> None:
     """Once a process, by whoever starts it; again does no harm."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        _with_ids,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -68,16 +67,9 @@ def request(**facts: object) -> None:
     handler = _own[0]
     if handler is None:
         return
-    event = {
-        **facts,
-        "event": "request",
-        "request_id": REQUEST_ID.get(None),
-        "logger": _edge.name,
-        "level": "info",
-        "timestamp": datetime.now(UTC),
-    }
-    if trace_id := TRACE_ID.get(None):
-        event["trace_id"] = trace_id
+    event: EventDict = {**facts, "event": "request", "logger": _edge.name, "level": "info"}
+    event["timestamp"] = datetime.now(UTC)
+    _with_ids(None, "info", event)
     handler.acquire()
     try:
         handler.stream.write(f"{_written(event)}\n")
@@ -86,6 +78,15 @@ def request(**facts: object) -> None:
         pass
     finally:
         handler.release()
+
+
+def _with_ids(_: Any, __: str, event: EventDict) -> EventDict:
+    ids = IDS.get()
+    if ids is not None:
+        event["request_id"], trace_id = ids
+        if trace_id:
+            event["trace_id"] = trace_id
+    return event
 
 
 def unexpected(error: Exception) -> None:

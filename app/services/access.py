@@ -1,5 +1,6 @@
 """Admission of requests: what a key may do, looked up once and remembered until it is revoked or expires."""
 
+import math
 import os
 import threading
 import time
@@ -28,6 +29,9 @@ LOOKS_PER_SECOND = 50
 UNKNOWN_SECONDS = 1.0
 """Time for which a key that does not exist is remembered."""
 MOST_UNKNOWN = 1024
+AHEAD, AHEAD_SECONDS = 100, 1.0
+"""Requests that may pass without a check, where a key has no limit and is good for longer than until the next reading
+of the keys and these seconds."""
 USED_SECONDS = 60.0
 """Time between two notes of which keys were used."""
 log = structlog.get_logger(__name__)
@@ -76,7 +80,10 @@ class Access:
         return self._passes.get(self._digest(token))
 
     def check(self, own: Pass) -> None:
-        """With every request. Raises CredentialInvalid, CredentialExpired, AuthUnavailable, RateLimited."""
+        """With every request, but for those that it lets pass ahead of its next look.
+
+        Raises CredentialInvalid, CredentialExpired, AuthUnavailable, RateLimited.
+        """
         now = self._clock()
         if not own.live:
             raise refusal(CredentialInvalid)
@@ -86,6 +93,9 @@ class Access:
             raise AuthUnavailable
         own.rate.take()
         own.used = True
+        until = now + self._settings.revocation_seconds + AHEAD_SECONDS
+        lasting = until < own.expires and until < self._fresh_until
+        own.ahead = AHEAD if lasting and own.rate.rate == math.inf else 0
 
     def find(self, credential: bytes) -> Pass:
         """credential: a key or a token, behind which the name of a project may follow after a space.
@@ -169,7 +179,7 @@ class Access:
         for digest, own in list(self._passes.items()):
             if own.identity is None:
                 continue
-            own.live = self._tokens.trusts(own.identity.signed_by)
+            own.live, own.ahead = self._tokens.trusts(own.identity.signed_by), 0
             if now >= own.expires:
                 del self._passes[digest]
 
@@ -189,6 +199,8 @@ class Access:
 
     def _follow(self) -> None:
         while not self._stopped.wait(self._settings.revocation_seconds):
+            for own in list(self._passes.values()):
+                own.ahead = 0
             try:
                 self.refresh()
             except SQLAlchemyError as error:

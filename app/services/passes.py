@@ -63,7 +63,19 @@ class AuthUnavailable(ValiantError):
 class Pass:
     """The rights of a caller: one object for all requests with one credential, so that a change reaches them all."""
 
-    __slots__ = ("expires", "identity", "key", "live", "models", "project", "project_id", "rate", "scopes", "used")
+    __slots__ = (
+        "ahead",
+        "expires",
+        "identity",
+        "key",
+        "live",
+        "models",
+        "project",
+        "project_id",
+        "rate",
+        "scopes",
+        "used",
+    )
 
     def __init__(self, rate: "Allowance", project_id: "UUID" = DEFAULT_PROJECT, project: str = DEFAULT_NAME) -> None:
         """The caller of a service that needs no key. rate: that of the project."""
@@ -73,6 +85,8 @@ class Pass:
         self.scopes: frozenset[str] = ANY_SCOPE
         self.models: re.Pattern[str] | None = None
         self.live, self.used, self.expires = True, False, math.inf
+        self.ahead = 0
+        """Requests that may pass before the next check, which is most of what a key costs."""
 
     @classmethod
     def of_key(cls, stored: "StoredKey", rate: "Allowance") -> "Pass":
@@ -92,6 +106,7 @@ class Pass:
     def update(self, key: ApiKey) -> None:
         """Take over that the key is revoked, and its expiry."""
         self.key, self.live, self.expires = key, key.revoked_at is None, key.expires_at.timestamp()
+        self.ahead = 0
 
     @property
     def actor(self) -> str | None:

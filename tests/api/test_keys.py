@@ -1,5 +1,6 @@
 """Keys of the API: what they may do, when they end, and that no route is open by mistake."""
 
+import math
 import time
 
 import pytest
@@ -204,6 +205,31 @@ def test_known_keys_outlive_the_database_for_a_while(settings, services, key):
         access.check(own)
     with pytest.raises(AuthUnavailable):
         access.find(b"vlt_" + token[4:])
+
+
+def test_requests_pass_ahead_of_the_next_check_where_nothing_can_end_before(settings, services, key):
+    from app.services.access import AHEAD, Access
+
+    now = 1000.0
+    access = Access(services.work, RequestRates(services.cache), settings, clock=lambda: now)
+    own = access.find(key("caller")[0].secret.encode())
+
+    def ahead():
+        own.ahead = -1
+        access.check(own)
+        return own.ahead
+
+    assert ahead() == AHEAD
+    own.update(own.key)  # as whenever it changes
+    assert own.ahead == 0
+    own.rate.limit(5)
+    assert ahead() == 0
+    own.rate.limit(math.inf)
+    now += settings.auth_stale_seconds - 1
+    assert ahead() == 0  # what is known of keys is too old before long
+    now = own.expires - 1
+    access.refresh()
+    assert ahead() == 0
 
 
 def test_a_key_is_not_logged_nor_in_a_repr(served, key, stack):

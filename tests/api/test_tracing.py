@@ -82,7 +82,7 @@ def test_requests_that_differ_in_id_and_trace_only_share_what_is_known_of_their_
     head += "{}Content-Length: 5\r\n\r\n"
 
     def looked_up(own):
-        return app.prepared(head.format(own).encode())
+        return app.heads[head.format(own).encode()]
 
     plain = looked_up("")
     for number in range(20):

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from app.api.edge.middleware import STAMPS, Whole, line
 from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
 from app.api.fast.head import END, LAST, LONGEST
-from app.api.fast.head_cache import PreparedRequest
+from app.api.fast.head_cache import NO_HEAD, Fields, Found, HeadCache, PreparedRequest
 from app.api.fast.route import Application
 from app.api.fast.write_batching import Gathering, turn_of
 from app.errors import ValiantError
@@ -29,6 +29,8 @@ PATIENCE = 1.0
 LONGEST_ADDRESS, LONGEST_HEAD = 64 * KiB - 1, 256 * KiB
 """Bytes of an address, and of all header fields of a request."""
 CLOSE = {"Connection": "close"}
+NO_HEADS = HeadCache(lambda _: None)
+"""Those of any other application."""
 READ, AHEAD = 256 * KiB, 16
 """Bytes read at a time; how many times what came of a body there may be room for."""
 
@@ -79,12 +81,14 @@ class Connection(HttpToolsProtocol):
     """True if that response is the last."""
     _head_size = 0
     """Bytes of the header fields that uvicorn has parsed."""
+    _recent = NO_HEAD
+    """Head of the request before."""
     _used = False
     """True if anything was processed here since the clock of an idle connection was set."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._prepared = self.app.prepared if isinstance(self.app, Application) else _none
+        self._heads = self.app.heads if isinstance(self.app, Application) else NO_HEADS
         self._buffer = _buffer_of(self.loop)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -177,21 +181,34 @@ class Connection(HttpToolsProtocol):
                 self._rest += view[start:stop]
                 self.flow.pause_reading()  # not before: of who is being read it is known that they are there
                 return
-            end = text.find(END, start, stop) + len(END)
-            plain = len(END) < end - start <= LONGEST and text.startswith(b"POST ", start) and self._at_rest()
-            prepared = self._prepared(bytes(view[start:end])) if plain else None
-            if prepared is None:
+            found = None
+            if self._at_rest():
+                found = self._recent.again(text, start, stop) or self._first(text, start, stop)
+            if found is None:
                 super().data_received(bytes(view[start:stop]))
                 return
+            end, prepared, own = found
             if stop - end < prepared.size:
-                clock, came = self.loop.call_later(PATIENCE, self._look), stop - end
-                self._arriving = _Arriving(prepared, bytes(view[start:end]), view[end:stop], came, came, clock)
+                clock, came, whole = self.loop.call_later(PATIENCE, self._look), stop - end, prepared.of(own)
+                self._arriving = _Arriving(whole, bytes(view[start:end]), view[end:stop], came, came, clock)
                 self._arriving.room()  # others read to where it is now
                 return
             start = end + prepared.size
-            self._process(prepared, bytes(view[end:start]))
+            self._process(prepared, bytes(view[end:start]), own)
             if self._ending:
                 return
+
+    def _first(self, text: bytes | bytearray, start: int, stop: int) -> Found | None:
+        """A head that is not like the one before. None for what takes the usual path."""
+        end = text.find(END, start, stop) + len(END)
+        if not (len(END) < end - start <= LONGEST and text.startswith(b"POST ", start)):
+            return None
+        head = bytes(memoryview(text)[start:end])
+        prepared = self._heads[head]
+        if prepared is None:
+            return None
+        self._recent = self._heads.recent(head)
+        return end, prepared, None
 
     def _at_rest(self) -> bool:
         """True if uvicorn has nothing in progress, and the other end reads what it is sent."""
@@ -214,8 +231,8 @@ class Connection(HttpToolsProtocol):
             arriving.clock.cancel()
             super().data_received(arriving.head + arriving.body[: arriving.came])
 
-    def _process(self, prepared: PreparedRequest, body: Sent) -> None:
-        response = prepared.process(body)
+    def _process(self, prepared: PreparedRequest, body: Sent, own: Fields | None = None) -> None:
+        response = prepared.process(body) if own is None else prepared.process(body, own)
         if isinstance(response, tuple):
             self._send(response)
             return
@@ -276,10 +293,6 @@ class Receiver(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._connection.resume_writing()
-
-
-def _none(_head: bytes) -> None:
-    """The lookup for any other application."""
 
 
 class _Beginning:

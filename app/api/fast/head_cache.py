@@ -1,16 +1,19 @@
 """A cache of requests by their heads: what is the same for all that begin with the same bytes is done once."""
 
-from collections.abc import Callable, Coroutine
+import re
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from app.api.edge.middleware import LINE, Own, Whole
+from app.api.edge.middleware import LINE, Own, Process
 from app.api.fast.head import OWN, apart
 from app.errors import ValiantError
 
 MOST = 1024
 """Heads remembered."""
 NOWHERE = 0, 0
+Fields = tuple[str | None, str | None]
+"""Fields of one request, in the order of `Own`."""
 
 
 class PreparedRequest(NamedTuple):
@@ -20,12 +23,45 @@ class PreparedRequest(NamedTuple):
     """Bytes of the body."""
     lead: int
     """Bytes before its numbers."""
-    process: Callable[..., Whole | Coroutine[Any, Any, Whole]]
-    """To a body, as `CachedRequest.process`."""
+    process: Process
 
-    def of(self, own: tuple[str | None, str | None]) -> "PreparedRequest":
-        """With the fields of one request, as `Own`."""
+    def of(self, own: Fields | None) -> "PreparedRequest":
+        """With fields of its own, if the request has any."""
+        if own is None:
+            return self
         return PreparedRequest(self.size, self.lead, partial(self.process, own=own))
+
+
+Found = tuple[int, PreparedRequest, Fields | None]
+"""The end of a head, what is prepared for it, and the fields of its own."""
+
+
+class RecentHead(NamedTuple):
+    """A head by the bytes around its one line that differs with every request; without such a line all are before."""
+
+    before: bytes
+    width: int
+    """Bytes of the line."""
+    after: bytes
+    prepared: PreparedRequest
+
+    def again(self, text: bytes | bytearray, start: int, stop: int) -> Found | None:
+        """A head that differs in that line alone.
+
+        Of a connection most heads are like the one before, and to compare takes less than to look them up.
+        """
+        before, width, after, prepared = self
+        end = start + len(before)
+        if not text.startswith(before, start, stop):
+            return None
+        if not width:
+            return end, prepared, None
+        line = LINE.fullmatch(text, end, end + width) if text.startswith(after, end + width, stop) else None
+        return None if line is None else (end + width + len(after), prepared, _own(line))
+
+
+NO_HEAD = RecentHead(b"\0", 0, b"", PreparedRequest(0, 0, lambda: (0, b"")))
+"""That no request has."""
 
 
 class HeadCache(dict[bytes, PreparedRequest | None]):
@@ -46,8 +82,7 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
         line = LINE.fullmatch(head, start, stop)
         known = None if line is None else self.get(head[:start] + head[stop:])
         if line is not None and known is not None:
-            trace, given = line.groups()
-            return known.of((given.decode() if given else None, trace.decode() if trace else None))
+            return known.of(_own(line))
         rest, own = apart(head)
         try:
             found = self._find(rest)
@@ -60,8 +95,22 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
             self._places[len(head)] = line.span()
         return found and found.of(Own.of(own))
 
+    def recent(self, head: bytes) -> RecentHead:
+        """For the head after this one, which was found."""
+        start, stop = self._places.get(len(head), NOWHERE)
+        if (own := self.get(head)) is not None:
+            return RecentHead(head, 0, b"", own)
+        shared = self.get(head[:start] + head[stop:])
+        return NO_HEAD if shared is None else RecentHead(head[:start], stop - start, head[stop:], shared)
+
     def _kept(self, head: bytes, found: PreparedRequest | None) -> PreparedRequest | None:
         if len(self) >= MOST:
             self.clear()
         self[head] = found
         return found
+
+
+def _own(line: re.Match[bytes]) -> Fields:
+    """Those of a match of `LINE`."""
+    trace, given = line.groups()
+    return given.decode() if given else None, trace.decode() if trace else None

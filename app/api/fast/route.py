@@ -8,10 +8,9 @@ the `PreparedRequest` of a head, which is remembered too.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
 
 from fastapi import FastAPI, Request, Response
 from fastapi.dependencies.utils import request_params_to_args
@@ -31,12 +30,10 @@ from app.api.fast.head import Head, read_head
 from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.errors import EmptyBody, ValiantError
 from app.formats.bytes import Sent
-from app.project_context import PROJECT
 from app.services.passes import CredentialInvalid, Pass
 from app.settings import Settings
 
 if TYPE_CHECKING:
-    from app.services.access import Access
     from app.wiring import Services
 
 PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
@@ -180,7 +177,7 @@ class Application(FastAPI):
         self._direct = surround(_dispatch)
         self._at = lru_cache(MOST)(self._find)
         self._shared = lru_cache(MOST)(self._prepared)
-        self.prepared = HeadCache(self._shared).__getitem__
+        self.heads = HeadCache(self._shared)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
@@ -240,11 +237,10 @@ class Application(FastAPI):
             respond = route.respond(found["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
+        admitted = None if caller is None else (caller, self.services.access.check)
+        known = CachedRequest(self._direct, {**own, **found}, admitted)
         respond = partial(respond, Call(self, requested.headers, headers))
-        if caller is not None:
-            respond = partial(_admitted, self.services.access, caller, respond)
-        known = CachedRequest(self._direct, {**own, **found})
-        return PreparedRequest(requested.size, route.lead(headers), partial(known.process, respond))
+        return PreparedRequest(requested.size, route.lead(headers), known.processor(respond))
 
     def _pass(self, requested: Head | None) -> Pass | None:
         """The pass of the caller; None where no key is needed.
@@ -258,25 +254,6 @@ class Application(FastAPI):
         if own is None:
             raise CredentialInvalid
         return own
-
-
-def _admitted(
-    access: "Access", caller: Pass, respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]], body: Sent
-) -> Reply | Coroutine[Any, Any, Reply]:
-    """The response to a body in the project of the caller, whose key must be good still."""
-    access.check(caller)
-    before = PROJECT.set(caller.project_id)
-    try:
-        reply = respond(body)
-    finally:
-        PROJECT.reset(before)
-    return reply if isinstance(reply, Reply) else _in_project(caller.project_id, reply)
-
-
-async def _in_project(project_id: UUID, reply: Awaitable[Reply]) -> Reply:
-    """In a task of its own, whose context ends with it."""
-    PROJECT.set(project_id)
-    return await reply
 
 
 async def _dispatch(scope: Scope, receive: Receive, send: Send) -> None:

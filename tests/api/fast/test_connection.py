@@ -10,6 +10,7 @@ import threading
 import time
 import weakref
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from uuid import uuid4
 
 import numpy as np
@@ -18,7 +19,7 @@ import uvicorn
 
 from app.api.fast import connection, write_batching
 from app.api.fast.head import END, read_head
-from app.api.fast.head_cache import PreparedRequest
+from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.api.fast.write_batching import Gathering, Turn
 from app.main import create_app
 from app.serve import configured
@@ -43,13 +44,13 @@ def name(services, publish):
 def server(settings):
     """Its port, and of each request that did not take the usual way whether its response was at hand."""
     app = create_app(settings.model_copy(update={"max_body_bytes": 100_000, "pointer_seconds": 3600}))
-    messages, real = [], app.prepared
+    messages, real = [], app._shared
 
     def request_of(head):
         found = real(head)
-        return None if found is None else Overheard(found, messages)
+        return None if found is None else found._replace(process=partial(overheard, found.process, messages))
 
-    app.prepared = request_of
+    app.heads = HeadCache(request_of)
     with serving(app) as (port, _):
         yield port, messages
 
@@ -73,14 +74,10 @@ def serving(app, **options):
             thread.join()
 
 
-class Overheard:
-    def __init__(self, prepared, direct):
-        self.prepared, self.direct, self.size, self.lead = prepared, direct, prepared.size, prepared.lead
-
-    def process(self, body):
-        response = self.prepared.process(body)
-        self.direct.append(isinstance(response, tuple))
-        return response
+def overheard(process, direct, *request, **own):
+    response = process(*request, **own)
+    direct.append(isinstance(response, tuple))
+    return response
 
 
 @pytest.fixture
@@ -150,6 +147,40 @@ def test_every_response_has_a_date_and_an_id(talk, name):
     assert re.search(rb"\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n", first)
     assert re.search(rb"\r\nx-request-id: [0-9a-f]{32}\r\n", first)
     assert b"\r\nx-request-id: my-request-1\r\n" in second
+
+
+def test_of_heads_that_differ_in_one_line_each_has_its_own(talk, name, usual):
+    """The second and all that follow are compared with the one before, whatever line it was."""
+    ids = [f"request-{number}" for number in range(7)]
+    alike = b"".join(request_of(name, ROWS, f"X-Request-Id: {known}") for known in ids)
+    found = talk(alike, responses=7)
+    assert [re.search(rb"x-request-id: (\S+)", one)[1].decode() for one in found] == ids
+    assert normalised(found) == [usual] * 7
+    changing = [
+        request_of(name, ROWS, *headers)
+        for headers in (
+            ("X-Request-Id: request-8",),
+            ("X-Request-Id: request-88",),
+            (),
+            ("X-Request-Id: request-9", "X-Other: 1"),
+            ("X-Request-Id: request 9",),
+            ("X-Request-Id: request-9", "X-Other: 2"),
+            ("X-Request-Id: request-9",),
+        )
+    ]
+    found = talk(b"".join(changing), responses=7)
+    given = [re.search(rb"x-request-id: (\S+)", one)[1].decode() for one in found]
+    assert [known for known in given if len(known) < 32] == ["request-8", "request-88", *["request-9"] * 3]
+    assert normalised(found) == [usual] * 7
+
+
+def test_a_head_like_the_one_before_is_not_taken_for_it(talk, name, usual):
+    first = request_of(name, ROWS, "X-Request-Id: request-1")
+    other = first.replace(b"X-Request-Id: request-1", b"X-Request-Id:\r\n\r\nPOST ")
+    talk(first, first, responses=2)
+    (response,) = talk(other.partition(END)[0] + END + first[first.index(END) + len(END) :])
+    assert response.startswith(b"HTTP/1.1 200 ")
+    assert normalised([response]) == [usual]
 
 
 def test_however_it_is_cut_the_response_is_the_same(talk, name, usual):
