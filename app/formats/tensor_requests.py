@@ -104,12 +104,12 @@ def placed(model: Model, request: InferRequest, values: Matrix, *, flat: bool, m
     """
     [tensor] = request.inputs
     rows, *width = tensor.shape
-    fits = math.prod(width) == len(model.inputs) and math.prod(tensor.shape) == values.size and rows <= max_rows
-    as_declared = flat or list(values.shape) == tensor.shape
-    names = model.preparation.numbers
-    if names is None or not (fits and as_declared and _is_matrix(tensor, names)):
+    names, count = model.preparation.numbers, math.prod(width)
+    if names is None or count != len(names) or rows * count != values.size or rows > max_rows:
         return None
-    return values.reshape(rows, len(model.inputs))
+    if not (flat or list(values.shape) == tensor.shape) or not _is_matrix(tensor, names):
+        return None
+    return values.reshape(rows, count)
 
 
 def _is_matrix(tensor: InferInput, names: Sequence[str]) -> bool:

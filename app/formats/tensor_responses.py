@@ -21,7 +21,6 @@ NEVER_OFFERED = ("classification", "shared_memory_region")
 """Parameters of other servers' extensions: they change the response, so they cannot be ignored."""
 OF_DTYPE = {"b": "BOOL", "i": "INT64", "f": "FP64"}
 DTYPES: dict[str, type[np.generic]] = {"BOOL": np.bool_, "INT64": np.int64, "FP64": np.float64}
-DATATYPES: dict[type, str] = {bool: "BOOL", int: "INT64", float: "FP64", str: "BYTES"}
 
 
 class Output(NamedTuple):
@@ -51,24 +50,32 @@ def included(model: Model, request: InferRequest) -> list[str]:
 
 def write(version: Version, model: Model, request: InferRequest, predicted: Predicted) -> Inferred:
     """The requested outputs. Raises InvalidTensor where there is no such output."""
-    given = _requested(outputs(model, predicted, version.names), request, model.algorithm.outputs)
-    parts = [_written(output, binary=binary) for output, binary in given]
+    given, rows = outputs(model, predicted, version.names), len(predicted.values)
     document: dict[str, Any] = {"model_name": version.model, "model_version": str(version.version)}
     if request.id is not None:
         document["id"] = request.id
+    if not request.outputs and request.parameters is None:
+        document["outputs"] = list(map(_as_json, given))
+        return Inferred(orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), None, rows)
+    chosen = _requested(given, request, model.algorithm.outputs)
+    parts = [_as_bytes(output) if binary else (_as_json(output), b"") for output, binary in chosen]
     document["outputs"] = [head for head, _ in parts]
     text = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
-    if not any(binary for _, binary in given):
-        return Inferred(text, None, len(predicted.predictions))
-    return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text), len(predicted.predictions))
+    if not any(binary for _, binary in chosen):
+        return Inferred(text, None, rows)
+    return Inferred(b"".join([text, *(tail for _, tail in parts)]), len(text), rows)
 
 
 def outputs(model: Model, predicted: Predicted, names: Mapping[int, str]) -> list[Output]:
     """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`, and one of
     a cluster without a name an empty one. names: of clusters by their numbers.
     """
-    more = (Output(name, OF_DTYPE[values.dtype.kind], values) for name, values in predicted.outputs.items())
-    return [*_predictions(model, predicted), *([_names(predicted, names)] if names else []), *more]
+    found = _predictions(model, predicted)
+    if names:
+        found.append(_names(predicted, names))
+    if predicted.outputs:
+        found += (Output(name, OF_DTYPE[values.dtype.kind], values) for name, values in predicted.outputs.items())
+    return found
 
 
 def _names(predicted: Predicted, names: Mapping[int, str]) -> Output:
@@ -83,12 +90,11 @@ def _predictions(model: Model, predicted: Predicted) -> list[Output]:
         (name,), own = record.tensors, record.datatype or "FP64"
         return [Output(name, own, np.asarray(predicted.values, DTYPES[own]))]
     name, of_classes = record.tensors
-    kinds = {type(label) for label in predicted.classes}
-    datatype = DATATYPES[kinds.pop()] if len(kinds) == 1 else "FP64"
     odds = Output(of_classes, "FP64", np.asarray(predicted.probabilities), classes=predicted.classes)
-    if datatype == "BYTES":
-        return [Output(name, datatype, predicted.values, predicted.classes), odds]
-    return [Output(name, datatype, np.array(predicted.classes, DTYPES[datatype])[predicted.values]), odds]
+    labels = model.label_values
+    if labels is None:
+        return [Output(name, "BYTES", predicted.values, predicted.classes), odds]
+    return [Output(name, OF_DTYPE[labels.dtype.kind], labels[predicted.values]), odds]
 
 
 def _requested(given: Sequence[Output], request: InferRequest, offered: Collection[str]) -> list[tuple[Output, bool]]:
@@ -121,18 +127,19 @@ def _flag(parameters: Parameters | None, name: str, pointer: str, *, otherwise: 
     return value
 
 
-def _written(output: Output, *, binary: bool) -> tuple[dict[str, Any], bytes]:
+def _as_json(output: Output) -> dict[str, Any]:
+    name, datatype, values, labels, _ = output
+    data = _each(labels, values) if labels else values.ravel()
+    return {"name": name, "shape": values.shape, "datatype": datatype, "data": data}
+
+
+def _as_bytes(output: Output) -> tuple[dict[str, Any], bytes]:
     """The tensor's part of the JSON, and its bytes after it."""
-    head: dict[str, Any] = {
-        "name": output.name,
-        "shape": list(output.values.shape),
-        "datatype": output.datatype,
-    }
-    flat, labels = np.ascontiguousarray(output.values).ravel(), output.labels
-    if not binary:
-        return head | {"data": _each(labels, flat) if labels else flat}, b""
+    name, datatype, values, labels, _ = output
+    flat = values.ravel()
     tail = b"".join(_each(list(map(_length_prefixed, labels)), flat)) if labels else _little_endian(flat)
-    return head | {"parameters": {"binary_data_size": len(tail)}}, tail
+    head = {"name": name, "shape": values.shape, "datatype": datatype, "parameters": {"binary_data_size": len(tail)}}
+    return head, tail
 
 
 def _each(of: Sequence[T], places: Labels) -> list[T]:

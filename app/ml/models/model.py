@@ -39,6 +39,8 @@ from app.ml.preparation.projected import Projected
 from app.ml.preparation.request import Linearising
 from app.ml.preparation.target_transform import turned_back
 
+LABEL_DTYPES: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64}
+
 
 class Predicted(NamedTuple):
     """Predictions of n rows."""
@@ -171,6 +173,14 @@ class Model:
         of the algorithm, else by the errors on rows held out. Raises NoInterval where there is neither.
         """
         return self.predict_raw(table if isinstance(table, np.ndarray) else self.preparation.raw(table), confidence)
+
+    @cached_property
+    def label_values(self) -> NDArray[Any] | None:
+        """(k,) the class labels as truths, whole numbers or numbers; None: they are texts."""
+        kinds = set(map(type, self.classes or ()))
+        if kinds == {str}:
+            return None
+        return np.array(self.classes, LABEL_DTYPES.get(kinds.pop(), np.float64) if len(kinds) == 1 else np.float64)
 
     def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
         """Predictions from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
