@@ -113,9 +113,8 @@ class Access:
             own = self._read(credential, lambda w: self._pass_of_identity(w, identity))
         else:
             raise refusal(CredentialInvalid)
-        with self._lock:
-            self._passes[self._digest(credential)] = own
-        return own
+        with self._lock:  # one object for each, which changes reach
+            return self._passes.setdefault(self._digest(credential), own)
 
     def _read(self, credential: bytes, find: Callable[[Work], Pass | None]) -> Pass:
         """From the database. Raises CredentialInvalid, AuthUnavailable."""

@@ -87,5 +87,5 @@ def test_in_any_order(guarded, services, publish):
     machine = type("Bound", (TwoProjects,), {"http": guarded, "services": services, "publish": staticmethod(publish)})
     run_state_machine_as_test(
         machine,
-        settings=budget(max_examples=8, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=budget(max_examples=4, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)),
     )

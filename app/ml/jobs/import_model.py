@@ -136,16 +136,15 @@ def _artifact(wanted: ImportCheck, blob: bytes, source: Source, stages: Stages) 
         _demand_storable(blob)
         stages(0.5, "comparing predictions")
         rows, table = _compared(model, blob, wanted, source)
-        golden = record_golden(model, table)
+        stages(0.95, "writing the model")
+        evidence = (
+            f"Valiant trained it elsewhere, where its report is. On {rows} rows the predictions are those given for "
+            "the check; no row was held out."
+        )
+        return Outcome(trained=Trained(blob, _report(model, evidence), record_golden(model, table)))
     except (CorruptModel, ValueError, TypeError, IndexError, ArithmeticError) as error:
         reason = error.detail if isinstance(error, CorruptModel) else "The model in it does not predict."
         raise InvalidData(reason, faults=[Fault("/file", reason, "damaged_file")]) from error
-    stages(0.95, "writing the model")
-    evidence = (
-        f"Valiant trained it elsewhere, where its report is. On {rows} rows the predictions are those given for the "
-        "check; no row was held out."
-    )
-    return Outcome(trained=Trained(blob, _report(model, evidence), golden))
 
 
 def _demand_storable(blob: bytes) -> None:
