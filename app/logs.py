@@ -67,9 +67,8 @@ def request(**facts: object) -> None:
     handler = _own[0]
     if handler is None:
         return
-    event: EventDict = {**facts, "event": "request", "logger": _edge.name, "level": "info"}
-    event["timestamp"] = datetime.now(UTC)
-    _with_ids(None, "info", event)
+    ours = {"event": "request", "logger": _edge.name, "level": "info", "timestamp": datetime.now(UTC)}
+    event = _with_ids(None, "info", {**facts, **ours})
     handler.acquire()
     try:
         handler.stream.write(f"{_written(event)}\n")

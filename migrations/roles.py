@@ -17,7 +17,7 @@ def make_role(role: str, *, inherited: bool = False) -> None:
             exception when duplicate_object or unique_violation then null; end $$"""
         )
     options = database.dialect.server_version_info >= (16,)  # type: ignore[operator]
-    # With them whoever creates a role administers it, and is no member that could take it.
+    # With them CREATE ROLE grants its creator the role with ADMIN alone: SET ROLE would be refused.
     privilege = "member" if not options else "usage" if inherited else "set"
     held = sa.text("select pg_has_role(current_user, :role, :privilege)")
     if not database.scalar(held, {"role": role, "privilege": privilege}):

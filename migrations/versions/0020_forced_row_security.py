@@ -1,7 +1,7 @@
 """Policies hold for the owner of the tables too, unless it states that it migrates or dumps them.
 
 A connection that forgets to take a role of the service sees nothing. The owner is not always a superuser, and Postgres
-refuses a dump of rows that a policy would hide: `valiant.maintenance` shows them to whoever may migrate.
+refuses a dump of rows that a policy would hide: a session with `valiant.maintenance` on sees them.
 """
 
 from alembic import op

@@ -7,6 +7,7 @@ moods reach all, and are started anew for every round: two processes of one kind
 
 import argparse
 import json
+import re
 import shutil
 import statistics
 import subprocess
@@ -121,6 +122,21 @@ def publish(services, models):
             w.models.add_version(
                 model=model, job_id=None, dataset_id=None, blob=made.blob, report=made.report, golden=made.golden
             )
+
+
+def load(addresses, program, seconds, connections):
+    """A wrk on each of these servers, started, with the program in Lua."""
+    command = [shutil.which("wrk"), "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(program)]
+    return [
+        subprocess.Popen([*command, f"{address}/v1/models/load/predict"], stdout=subprocess.PIPE, text=True)
+        for address in addresses
+    ]
+
+
+def results(loads):
+    """The numbers that the program of each has printed behind RESULT."""
+    printed = [each.communicate(timeout=120)[0] for each in loads]
+    return [tuple(map(float, re.search(r"RESULT (.+)", text)[1].split())) for text in printed]
 
 
 def measured_rate(folder, seconds, server, key, script):

@@ -6,16 +6,13 @@ tenth of the limit, once those that may come at once have come.
 """
 
 import argparse
-import re
-import shutil
-import subprocess
 from contextlib import ExitStack
 
 from app.schemas.keys import KeySpec
 from app.schemas.projects import Quotas
 from app.store.access_tables import ProjectRow
 
-from .keyed import api, deployed
+from .keyed import api, deployed, load, results
 
 PROCESSES, CONNECTIONS, RATE = 3, 4, 1000
 SCRIPT = """
@@ -52,24 +49,12 @@ def main():
         for name in ("with Redis", "without it"):
             if name == "without it":
                 stack.servers["cache"].kill()
-            counted(addresses, program, 2)
-            good, refused, other = counted(addresses, program, seconds)
+            results(load(addresses, program, 2, CONNECTIONS))
+            found = results(load(addresses, program, seconds, CONNECTIONS))
+            good, refused, other = map(sum, zip(*found, strict=True))
             rate = good / seconds
-            print(
-                f"{name:12}{rate:8,.0f} requests/s, {rate / RATE:.3f} of the limit; {refused} refused, {other} failed"
-            )
-
-
-def counted(addresses, program, seconds):
-    """Responses 200, 429 and others."""
-    command = [shutil.which("wrk"), "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(program)]
-    loads = [
-        subprocess.Popen([*command, f"{address}/v1/models/load/predict"], stdout=subprocess.PIPE, text=True)
-        for address in addresses
-    ]
-    printed = [load.communicate(timeout=seconds + 60)[0] for load in loads]
-    found = [map(int, re.search(r"RESULT (\d+) (\d+) (\d+)", one).groups()) for one in printed]
-    return [sum(each) for each in zip(*found, strict=True)]
+            print(f"{name:12}{rate:8,.0f} requests/s, {rate / RATE:.3f} of the limit")
+            print(f"{refused:20,.0f} refused, {other:.0f} failed")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,6 @@ how long after the response to DELETE the last success came. Goal: no success la
 
 import argparse
 import json
-import re
-import shutil
-import subprocess
 import time
 from contextlib import ExitStack
 
@@ -16,7 +13,7 @@ import httpx
 
 from app.schemas.keys import KeySpec
 
-from .keyed import api, deployed
+from .keyed import api, deployed, load, results
 
 PROCESSES, CONNECTIONS, AFTER = 3, 8, 4
 SCRIPT = """
@@ -57,22 +54,17 @@ def main():
         key = httpx.post(f"{addresses[0]}/v1/keys", json={"name": "load", "role": "caller"}, headers=headers).json()
         program = folder / "ask.lua"
         program.write_text(SCRIPT % key["secret"])
-        command = [shutil.which("wrk"), "-t1", f"-c{CONNECTIONS}", f"-d{seconds + AFTER}s", "-s", str(program)]
-        loads = [
-            subprocess.Popen([*command, f"{address}/v1/models/load/predict"], stdout=subprocess.PIPE, text=True)
-            for address in addresses
-        ]
+        loads = load(addresses, program, seconds + AFTER, CONNECTIONS)
         time.sleep(seconds)
         revoked = httpx.delete(f"{addresses[0]}/v1/keys/{key['id']}", headers=headers)
         at = time.time()
-        printed = [load.communicate(timeout=60)[0] for load in loads]
+        found = results(loads)
     assert revoked.status_code == 204, revoked.text
-    found = [re.search(r"RESULT (\d+) (\d+) ([\d.]+)", text).groups() for text in printed]
-    good = sum(int(one) for one, _, _ in found)
-    late = [float(last) - at for _, _, last in found]
+    good = sum(one for one, _, _ in found)
+    late = [last - at for _, _, last in found]
     print(json.dumps({
         "requests_per_second": round(good / (seconds + max(0.0, *late))),
-        "refused": sum(int(one) for _, one, _ in found),
+        "refused": round(sum(one for _, one, _ in found)),
         "last_success_seconds_after": [round(one, 2) for one in late],
     }))  # fmt: skip
 

@@ -155,9 +155,8 @@ def test_damaged_artifacts_fail_their_job_and_nothing_else(service, address, all
 
 def test_in_the_terminal(allow, flowers, tmp_path, monkeypatch, capsys):
     allow("valiant")
-    version, file, scored = flowers
-    address = scored.driver.url
-    monkeypatch.setenv("VALIANT_URL", address)
+    version, file, _ = flowers
+    monkeypatch.setenv("VALIANT_URL", version.driver.url)
     scored = tmp_path / "scored.csv"
     assert main(["predict", version.model, IRIS, "--keep-all", "-o", str(scored)]) == 0
     assert main(["import", str(file), "--model", "copied", "--check", str(scored), "--json"]) == 0

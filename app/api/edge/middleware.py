@@ -143,6 +143,10 @@ LINE = re.compile(
 """A line of a head with a sound trace or a sane id, which it gives. Others need a closer look."""
 
 
+Fields = tuple[str | None, str | None]
+"""Those of a request, in the order of `Own`."""
+
+
 class CachedRequest:
     """The middleware of requests of which only the body changes. Their connection sends the responses."""
 
@@ -172,7 +176,7 @@ class CachedRequest:
         self,
         respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]],
         body: Sent,
-        own: tuple[str | None, str | None] | None = None,
+        own: Fields | None = None,
     ) -> Whole | Coroutine[Any, Any, Whole]:
         """A coroutine where there is something to wait for. own: where it is not in the head that is known."""
         given, trace = own or self._own

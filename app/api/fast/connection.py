@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from app.api.edge.middleware import STAMPS, Whole, line
+from app.api.edge.middleware import STAMPS, Fields, Whole, line
 from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
 from app.api.fast.head import END, LAST, LONGEST
-from app.api.fast.head_cache import NO_HEAD, Fields, Found, HeadCache, PreparedRequest
+from app.api.fast.head_cache import NO_HEAD, Found, HeadCache, PreparedRequest
 from app.api.fast.route import Application
 from app.api.fast.write_batching import Gathering, turn_of
 from app.errors import ValiantError

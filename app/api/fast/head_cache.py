@@ -5,15 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from app.api.edge.middleware import LINE, Own, Process
+from app.api.edge.middleware import LINE, Fields, Own, Process
 from app.api.fast.head import OWN, apart
 from app.errors import ValiantError
 
 MOST = 1024
 """Heads remembered."""
 NOWHERE = 0, 0
-Fields = tuple[str | None, str | None]
-"""Fields of one request, in the order of `Own`."""
 
 
 class PreparedRequest(NamedTuple):
@@ -97,9 +95,9 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
 
     def recent(self, head: bytes) -> RecentHead:
         """For the head after this one, which was found."""
+        if (known := self.get(head)) is not None:
+            return RecentHead(head, 0, b"", known)
         start, stop = self._places.get(len(head), NOWHERE)
-        if (own := self.get(head)) is not None:
-            return RecentHead(head, 0, b"", own)
         shared = self.get(head[:start] + head[stop:])
         return NO_HEAD if shared is None else RecentHead(head[:start], stop - start, head[stop:], shared)
 

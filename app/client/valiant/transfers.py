@@ -15,6 +15,7 @@ from .steps import Steps
 from .submitted_job import Job, Progress
 
 CHUNK_BYTES = 1 << 20
+BYTES = {"Content-Type": "application/octet-stream"}
 SKLEARN = "scikit-learn"
 FILE_FORMATS = {
     ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost", ".onnx": "onnx", ".safetensors": "valiant",
@@ -45,8 +46,7 @@ class Transfers(AccessControl[M]):
             with path.open("rb"):
                 content = lambda: _chunks(path)  # noqa: E731
         query = {"name": name, "file_format": file_format, "kinds": _packed(kinds), **reading}
-        headers = {"Content-Type": "application/octet-stream"}
-        made = yield from self._json("POST", "datasets", content=content, headers=headers, query=query)
+        made = yield from self._json("POST", "datasets", content=content, headers=BYTES, query=query)
         return Dataset(self.driver, made)
 
     @operation
@@ -54,8 +54,7 @@ class Transfers(AccessControl[M]):
         """Upload the file of a model, for a job `import`; its `id` is what the job names."""
         source = Path(path)
         source.open("rb").close()  # what cannot be read is refused before the request
-        headers = {"Content-Type": "application/octet-stream"}
-        kept: dict[str, Any] = yield from self._json("POST", "files", content=lambda: _chunks(source), headers=headers)
+        kept: dict[str, Any] = yield from self._json("POST", "files", content=lambda: _chunks(source), headers=BYTES)
         return kept
 
     @operation
@@ -77,11 +76,10 @@ class Transfers(AccessControl[M]):
         such as `target`. Raises NotImportable; JobFailed where the service would not predict alike.
         """
         found = fitted(estimator, check)
-        headers = {"Content-Type": "application/octet-stream"}
-        kept = yield from self._json("POST", "files", content=found.content, headers=headers)
+        kept = yield from self._json("POST", "files", content=found.content, headers=BYTES)
         body = {"model": model, "file": kept["id"], **found.request, **fields}
         if found.check is not None:
-            rows = yield from self._json("POST", "datasets", content=found.check.content, headers=headers)
+            rows = yield from self._json("POST", "datasets", content=found.check.content, headers=BYTES)
             body["check"] = {"dataset": rows["id"], "prediction_columns": found.check.columns}
         return (yield from self._end((yield from self._submit("import", body)), wait, timeout))
 

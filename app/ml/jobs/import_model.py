@@ -28,7 +28,6 @@ from app.ml.contract.task import Task
 from app.ml.evaluation.report import Report
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Source, Trained
 from app.ml.models.golden import ROWS, record_golden, spaced
-from app.ml.models.header import read_header
 from app.ml.models.import_check import Comparison, check_probes, column_counts
 from app.ml.models.imported_model import ImportedInput, Naming, imported, table_of
 from app.ml.models.model import Model, decode, encode
@@ -116,26 +115,25 @@ def run(request: ImportRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     model = imported(parsed, naming, receipt | {"libraries": libraries()})
     stages(0.5, "comparing predictions")
     check_probes(parsed)
-    blob = encode(model)
     if request.check is None:
         rows, golden = 0, _probes(model, parsed)
     else:
-        rows, golden = _compared(model, blob, request.check, inputs.datasets[0])
+        rows, golden = _compared(model, request.check, inputs.datasets[0])
     stages(0.95, "writing the model")
     probes = f"On {len(parsed.probes.x)} probe rows the sums are those of {parsed.parser}"
     checked = f", and on {rows} rows the predictions are those given for the check" if rows else ""
     evidence = f"{probes}{checked}. Nothing was trained and no row was held out."
     report = _report(model, evidence, parsed.terms if parsed.trees else 1, parsed.warnings)
-    return Outcome(trained=Trained(blob, report, record_golden(model, golden)))
+    return Outcome(trained=Trained(encode(model), report, record_golden(model, golden)))
 
 
 def _artifact(wanted: ImportCheck, blob: bytes, source: Source, stages: Stages) -> Outcome:
     """The bytes stay as they are, so that the version has the digest that it has where it was trained."""
     try:
         model = decode(blob, "The file")
-        _demand_storable(blob)
+        _demand_storable(model, blob)
         stages(0.5, "comparing predictions")
-        rows, table = _compared(model, blob, wanted, source)
+        rows, table = _compared(model, wanted, source)
         stages(0.95, "writing the model")
         evidence = (
             f"Valiant trained it elsewhere, where its report is. On {rows} rows the predictions are those given for "
@@ -147,10 +145,10 @@ def _artifact(wanted: ImportCheck, blob: bytes, source: Source, stages: Stages) 
         raise InvalidData(reason, faults=[Fault("/file", reason, "damaged_file")]) from error
 
 
-def _demand_storable(blob: bytes) -> None:
+def _demand_storable(model: Model, blob: bytes) -> None:
     """Raises CorruptModel and ValueError for a header that no version could have."""
     written = canonical(read_document(blob))  # refuses numbers that are not finite, as the database does
-    if "\\u0000" in written or not isinstance(read_header(blob).receipt.get("data_digest"), str):
+    if "\\u0000" in written or not isinstance(model.receipt.get("data_digest"), str):
         raise CorruptModel("The header of the file is not one of this service.")
 
 
@@ -182,9 +180,9 @@ def _check_faults(wanted: ImportCheck, known: JobContext) -> Iterator[Fault]:
             yield no_column(f"/check/prediction_columns/{place}", name, names)
 
 
-def _compared(model: Model, blob: bytes, wanted: ImportCheck, source: Source) -> tuple[int, pa.Table]:
+def _compared(model: Model, wanted: ImportCheck, source: Source) -> tuple[int, pa.Table]:
     """Number of rows, and some of them. Raises ImportMismatch and InvalidRequest."""
-    found = column_faults(read_header(blob), None, source.sheet.columns, source.sheet.rows)
+    found = column_faults(model, None, source.sheet.columns, source.sheet.rows)
     faults = [fault._replace(pointer=f"/check{fault.pointer}") for fault in found]
     if len(wanted.prediction_columns) not in (counts := column_counts(model)):
         detail = f"The predictions are {' or '.join(map(str, counts))} columns."

@@ -51,7 +51,9 @@ class EvaluatedModel(NamedTuple):
     """(n,) each, by metric: the absolute errors behind `rmse`, the losses behind `log_loss`, the hits of `accuracy`."""
 
 
-def column_faults(header: Header, target: str | None, columns: Sequence[TableColumn], rows: int) -> Iterator[Fault]:
+def column_faults(
+    header: Header | Model, target: str | None, columns: Sequence[TableColumn], rows: int
+) -> Iterator[Fault]:
     """Faults of a dataset of so many rows for the evaluation of a model. target: the column of the truth."""
     known = {column.name: column for column in recast_columns(columns, kinds_used(header.receipt))}
     for wanted in header.inputs:
@@ -220,7 +222,7 @@ def _fits(given: ColumnKind, wanted: ColumnKind) -> bool:
     return given is wanted or {given, wanted} == TEXTS
 
 
-def _kind_of(header: Header) -> ColumnKind:
+def _kind_of(header: Header | Model) -> ColumnKind:
     """Kind of the target in training."""
     first = (header.classes or (0.0,))[0]
     if isinstance(first, bool):
