@@ -15,6 +15,7 @@ from app.ml.algorithms.imported_linear import State as LinearState
 from app.ml.algorithms.imported_trees import ImportedTrees
 from app.ml.algorithms.imported_trees import State as TreeState
 from app.ml.contract.algorithm import Matrix, TargetKind, Task, Vector
+from app.ml.contract.labels import Label
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
 from app.ml.numerics.class_probabilities.link_functions import LinkedSums
 from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened, unsupported
@@ -51,6 +52,8 @@ class Written(Body):
     library: Annotated[str, Field(max_length=100)]
     estimator: Annotated[str, Field(max_length=200)]
     classifies: bool
+    classes: Annotated[list[Label], Field(min_length=2, max_length=MOST_CLASSES)] | None
+    """Labels in the order of the outputs; null of a regression."""
     transform: Literal["identity", "sigmoid", "softmax", "exponential", "step"]
     sigmoid: float = Field(1.0, gt=0, le=1e100)
     columns: list[Name] = Field(min_length=1, max_length=10_000)
@@ -110,11 +113,16 @@ def parse(path: Path) -> ParsedModel:
         raise damaged("The probe rows and their predictions have several lengths.")
     task = Task.of_target(TargetKind.CLASSES if written.classifies else TargetKind.NUMBERS)
     classes = max(2, k) if written.classifies else 0
+    if len(labels := written.classes or ()) != classes or len({(type(label), label) for label in labels}) < classes:
+        raise damaged("It does not name each of its classes, each differently.")
     if isinstance(written, WrittenTrees):
         parts = _of_trees(written, base, classes)
     else:
         parts = _of_weights(written, base, classes)
-    return ParsedModel(parts.algorithm, parts.params, parts.state, task, parts.columns, probes, written.library)
+    named = tuple(labels) if labels else None
+    return ParsedModel(
+        parts.algorithm, parts.params, parts.state, task, parts.columns, probes, written.library, classes=named
+    )
 
 
 class Parts(NamedTuple):

@@ -62,11 +62,11 @@ def of(estimator, before="standard"):
 def same(estimator, x, tmp_path):
     """Compared on rows like those it learned from, and farther away."""
     made = fitted(estimator)
-    model = imported_from(made.content, made.request.get("classes"), tmp_path)
+    model = imported_from(made.content, tmp_path)
     rng = np.random.default_rng(1)
     rows = np.concatenate([x, x[rng.integers(len(x), size=300)] * rng.normal(1, 0.3, (300, x.shape[1]))])
     ours = predicted(model, rows)
-    if "classes" not in made.request:
+    if not hasattr(estimator, "classes_"):
         theirs = estimator.predict(rows)
     elif hasattr(estimator, "predict_proba"):
         theirs = estimator.predict_proba(rows)
@@ -114,7 +114,7 @@ def test_scalers_and_imputers(before, tmp_path):
 def test_names_come_from_the_table_and_a_missing_number_is_refused(tmp_path):
     x, y = load_diabetes(return_X_y=True, as_frame=True)
     made = fitted(make_pipeline(StandardScaler(), linear_model.Ridge()).fit(x, y))
-    model = imported_from(made.content, None, tmp_path)
+    model = imported_from(made.content, tmp_path)
     assert [(one.name, one.kind, one.nullable) for one in model.inputs] == [
         (column, "numeric", False) for column in x.columns
     ]
@@ -153,7 +153,7 @@ def test_what_would_be_predicted_otherwise_is_refused_by_name():
 def test_other_weights_make_no_version(change, error, tmp_path):
     made = fitted(linear_model.Ridge().fit(*load_diabetes(return_X_y=True)))
     with pytest.raises(error):
-        imported_from(json.dumps(json.loads(made.content) | change).encode(), None, tmp_path)
+        imported_from(json.dumps(json.loads(made.content) | change).encode(), tmp_path)
 
 
 def test_a_pipeline_comes_from_a_notebook(service):

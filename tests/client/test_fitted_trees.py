@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from app.cli import main
 from app.errors import ImportMismatch, ImportUnsupported, InvalidData
 from app.ingest import sklearn_file
+from app.ingest.model_file_format import recognise_model
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported, table_of
 from valiant.failures import JobFailed
@@ -39,13 +40,13 @@ ESTIMATORS = {
 }
 
 
-def imported_from(content, classes, tmp_path):
+def imported_from(content, tmp_path):
     """The model that the service makes of a file, and its inputs."""
     path = tmp_path / "trees.json"
     path.write_bytes(content)
     parsed = sklearn_file.parse(path)
     check_probes(parsed)
-    return imported(parsed, Naming(None, classes, None, "target"), {"data_digest": "", "libraries": {}})
+    return imported(parsed, Naming(None, None, None, "target"), {"data_digest": "", "libraries": {}})
 
 
 def predicted(model, x):
@@ -61,7 +62,7 @@ def test_an_estimator_predicts_as_where_it_was_fitted(name, tmp_path):
     x = np.where(gaps, np.nan, x)
     estimator = make().fit(x, y)
     made = fitted(estimator)
-    model = imported_from(made.content, made.request.get("classes"), tmp_path)
+    model = imported_from(made.content, tmp_path)
     rng = np.random.default_rng(1)
     rows = np.concatenate([x, x[rng.integers(len(x), size=500)] * rng.normal(1, 0.3, (500, x.shape[1]))])
     theirs = estimator.predict_proba(rows) if hasattr(estimator, "classes_") else estimator.predict(rows)
@@ -84,7 +85,7 @@ def test_generated_estimators_predict_alike(seed, tmp_path):
     y = rng.integers(k, size=n) if name.endswith("Classifier") else x.sum(axis=1) + rng.normal(size=n)
     estimator = made(random_state=seed, **options).fit(x, y)
     found = fitted(estimator)
-    model = imported_from(found.content, found.request.get("classes"), tmp_path)
+    model = imported_from(found.content, tmp_path)
     thresholds = [each for one in json.loads(found.content)["trees"] for each in one["threshold"]]
     rows = np.where(rng.random((10_000, p)) < 0.5, rng.choice(thresholds, (10_000, p)), rng.normal(size=(10_000, p)))
     theirs = estimator.predict_proba(rows) if hasattr(estimator, "classes_") else estimator.predict(rows)
@@ -112,6 +113,28 @@ def test_the_terminal_opens_a_file_of_joblib_here(service, address, tmp_path, mo
     ours = service.model("progression").version().predict(pd.DataFrame(x, columns=[f"f{j}" for j in range(10)]))
     np.testing.assert_allclose(ours["prediction"], estimator.predict(x), rtol=1e-12)
     capsys.readouterr()
+
+
+def test_a_file_that_the_terminal_writes_is_recognised_and_has_its_labels(tmp_path, monkeypatch):
+    monkeypatch.setenv("VALIANT_URL", "http://127.0.0.1:9")  # no service is needed
+    x, y = load_wine(return_X_y=True, as_frame=True)
+    for estimator in (tree.DecisionTreeClassifier(max_depth=3), linear_model.LogisticRegression(max_iter=10_000)):
+        estimator.fit(x, np.array(["barbera", "grignolino", "nebbiolo"])[y])
+        joblib.dump(estimator, tmp_path / "wines.joblib")
+        assert main(["convert", str(tmp_path / "wines.joblib"), "-o", str(tmp_path / "wines.json")]) == 0
+        content = (tmp_path / "wines.json").read_bytes()
+        assert recognise_model(content) == "scikit-learn"
+        model = imported_from(content, tmp_path)
+        assert model.classes == tuple(estimator.classes_)
+        found = model.predict(table_of(model.inputs, x.to_numpy()))
+        labels = [model.classes[code] for code in found.probabilities.argmax(axis=1)]
+        assert labels == estimator.predict(x).tolist()
+
+
+def test_what_is_neither_trees_nor_weights_is_not_written(tmp_path):
+    joblib.dump(neighbors.KNeighborsClassifier().fit([[0], [1]], [0, 1]), tmp_path / "near.joblib")
+    assert main(["convert", str(tmp_path / "near.joblib"), "-o", str(tmp_path / "near.json")]) == 1
+    assert not (tmp_path / "near.json").exists()
 
 
 @pytest.mark.parametrize("estimator", [neighbors.KNeighborsClassifier(), ensemble.AdaBoostClassifier(**SMALL)])

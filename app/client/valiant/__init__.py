@@ -25,6 +25,7 @@ from .failures import (
     ValiantError,
     WaitTimedOut,
 )
+from .fitted_estimator import write_estimator
 from .model_version import Alias, Model, Prediction, Version
 from .online_session import OnlineSession
 from .preference import Preference
@@ -63,6 +64,7 @@ __all__ = [
     "WaitTimedOut",
     "connect",
     "connect_async",
+    "write_estimator",
 ]
 __version__ = RELEASE
 TIMEOUT = 60.0

@@ -17,13 +17,14 @@ from . import connect
 from .configuration import store
 from .dataset import BY_SUFFIX, Dataset
 from .failures import JobFailed, Problem, ServiceFault, Unavailable, ValiantError
-from .fitted_estimator import load, read_rows
+from .fitted_estimator import load, read_rows, write_estimator
+from .fitted_parts import SKLEARN
 from .key_commands import add_key_commands, list_keys
 from .record import Record
 from .service import ALGORITHM, Client
 from .submitted_job import Job
 from .summary_table import SummaryTable, metric_name
-from .transfers import FILE_FORMATS, SKLEARN
+from .transfers import FILE_FORMATS
 
 FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
 SHOWN = 20
@@ -71,6 +72,11 @@ def add_commands(commands: Any) -> None:
         help="rows that have to be predicted alike: for an estimator of scikit-learn a CSV of its inputs; for other "
         "files with columns `prediction` or `probability_…`, as `valiant predict` writes them",
     )  # fmt: skip
+    convert = add(
+        "convert", _convert, "write an estimator of scikit-learn as a file that `valiant serve` and imports read"
+    )
+    convert.add_argument("file", type=_existing, help="what joblib has written; it is opened here: open your own alone")
+    convert.add_argument("-o", "--output", type=_ending([".json"]), required=True, help="file to write, .json")
     for command, set_what in ((train, "a parameter of the algorithm or a field"), (imported, "a field")):
         command.add_argument(
             "-s", "--set", action="append", default=[], type=_assignment, metavar="NAME=VALUE",
@@ -156,6 +162,11 @@ def _import(service: Client, file: Path, model: str | None, file_format: str | N
         rows = None if rest["check"] is None else read_rows(rest["check"])
         return service.import_estimator(load(file), model or file.stem, check=rows, **dict(rest["set"]))
     return service.import_file(file, model, file_format=found, **{"check": rest["check"], **dict(rest["set"])})
+
+
+def _convert(_: Client, file: Path, output: Path) -> None:
+    write_estimator(load(file), output)
+    print(f"Written to {output}.", file=sys.stderr)
 
 
 def _predict(service: Client, model: str, rows: Path, output: Path | None, keep_all: bool, **options: Any) -> None:

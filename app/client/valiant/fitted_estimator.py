@@ -34,15 +34,35 @@ READERS = dict.fromkeys(fitted_trees.READERS, fitted_trees.fitted_trees) | dict.
 
 def fitted(estimator: Any, rows: Any = None) -> Fitted:
     """rows: to check what is translated to ONNX, as all but trees and linear models is. Raises NotImportable."""
+    _demand_one_target(estimator)
+    try:
+        return _read(estimator)
+    except NotImportable:
+        if rows is None and type(estimator).__name__ in READERS:
+            raise
+    return fitted_graph(estimator, rows)
+
+
+def write_estimator(estimator: Any, path: str | Path) -> None:
+    """Write the trees or weights of an estimator as the JSON file that `valiant serve` and imports read.
+
+    The file has the columns, the class labels and scikit-learn's own predictions of probe rows, by which whoever reads
+    it proves itself. Raises NotImportable for what is neither trees nor a linear model.
+    """
+    _demand_one_target(estimator)
+    Path(path).write_bytes(_read(estimator).content)
+
+
+def _demand_one_target(estimator: Any) -> None:
     kind = type(estimator).__name__
     if not hasattr(estimator, "predict"):
         raise NotImportable(f"{kind} predicts nothing.")
     if getattr(estimator, "n_outputs_", 1) > 1:
         raise NotImportable(f"{kind} predicts several targets at once: fit one for each.")
-    if kind in READERS:
-        try:
-            return READERS[kind](estimator)
-        except NotImportable:
-            if rows is None:
-                raise
-    return fitted_graph(estimator, rows)
+
+
+def _read(estimator: Any) -> Fitted:
+    kind = type(estimator).__name__
+    if kind not in READERS:
+        raise NotImportable(f"{kind} is neither trees nor a linear model: write it as a graph of ONNX, by skl2onnx.")
+    return READERS[kind](estimator)

@@ -55,7 +55,7 @@ def fitted_linear(estimator: Any) -> Fitted:
         "sums": sums.tolist(),
         "predictions": predicted.tolist(),
     }
-    return written(document, classes)
+    return written(document)
 
 
 def _inputs(steps: list[Any], d: int) -> _Inputs:

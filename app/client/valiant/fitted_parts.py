@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 from .failures import ValiantError
 
+SKLEARN = "scikit-learn"
+"""The format of the file, as requests name it."""
+
 
 class NotImportable(ValiantError):
     """An estimator that the service could not predict with exactly as scikit-learn does."""
@@ -59,12 +62,12 @@ def described(estimator: Any, columns: list[str], rows: Any) -> dict[str, Any]:
         "library": f"scikit-learn {sklearn.__version__}",
         "estimator": type(estimator).__name__,
         "classifies": bool(classes_of(estimator)),
+        "classes": classes_of(estimator) or None,
         "columns": columns,
         "rows": [[None if math.isnan(cell) else cell for cell in row] for row in rows.tolist()],
     }
 
 
-def written(document: dict[str, Any], classes: list[Any]) -> Fitted:
+def written(document: dict[str, Any]) -> Fitted:
     """The file, and the request for it."""
-    fields = {"file_format": "scikit-learn", **({"classes": classes} if classes else {})}
-    return Fitted(json.dumps(document, allow_nan=False).encode(), fields)
+    return Fitted(json.dumps(document, allow_nan=False).encode(), {"file_format": SKLEARN})

@@ -49,7 +49,7 @@ def fitted_trees(estimator: Any) -> Fitted:
         "sums": _sums(estimator, found, own, predicted).tolist(),
         "predictions": predicted.tolist(),
     }
-    return written(document, classes)
+    return written(document)
 
 
 def _sums(estimator: Any, found: _Sum, rows: Any, predicted: Any) -> Any:

@@ -9,14 +9,13 @@ from . import frames
 from .api_key import AccessControl
 from .dataset import Dataset
 from .fitted_estimator import fitted
-from .fitted_parts import NotImportable
+from .fitted_parts import SKLEARN, NotImportable
 from .operation import M, operation
 from .steps import Steps
 from .submitted_job import Job, Progress
 
 CHUNK_BYTES = 1 << 20
 BYTES = {"Content-Type": "application/octet-stream"}
-SKLEARN = "scikit-learn"
 FILE_FORMATS = {
     ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost", ".onnx": "onnx", ".safetensors": "valiant",
     ".joblib": SKLEARN, ".pkl": SKLEARN, ".pickle": SKLEARN,
