@@ -1,6 +1,6 @@
 # One image for the API, the worker and the migration: `valiant <command>`.
 # Without servers: VALIANT_DATABASE_URL, VALIANT_BROKER_URL and VALIANT_CACHE_URL say where they are.
-# A release names the base by digest: docker build --build-arg PYTHON=python:3.12-slim@sha256:…
+# A release names the base by digest: `docker build --build-arg PYTHON=python:3.12-slim@sha256:… .`
 ARG PYTHON=python:3.12-slim
 
 FROM ${PYTHON} AS build

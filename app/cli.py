@@ -77,7 +77,7 @@ def _api(_: dict[str, Any], settings: Settings) -> None:
 def _serve(options: dict[str, Any], settings: Settings) -> None:
     root = options["path"] or options["model_dir"]
     if root is None:
-        raise StartFailed("Give the folder of the models: valiant serve PATH.")
+        raise StartFailed("Give the folder of the models: `valiant serve PATH`.")
     if not root.exists():
         raise StartFailed(f"There is no {root}: give a folder of models, or a file of one.")
     if options["anonymous"]:

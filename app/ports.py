@@ -32,7 +32,7 @@ def demand_keys(settings: Settings) -> None:
     if settings.auth == "keys" or settings.allow_anonymous == "network" or is_loopback(settings.host):
         return
     raise StartFailed(
-        f"Listening on {settings.host or 'all addresses'} needs keys: valiant keys create --role admin, then "
+        f"Listening on {settings.host or 'all addresses'} needs keys: `valiant keys create --role admin`, then "
         "VALIANT_AUTH=keys. Where a proxy checks who may call, VALIANT_ALLOW_ANONYMOUS=network does without."
     )
 

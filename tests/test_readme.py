@@ -175,7 +175,7 @@ def test_every_invariant_has_its_test():
 
 def test_map_of_the_code_is_true():
     section = TEXT.split("## Map of the code")[1].split("```")[1]
-    for line in section.strip().splitlines():
+    for line in section.strip().splitlines()[1:]:
         assert (ROOT / line.split()[0]).exists(), line
 
 
