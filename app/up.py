@@ -96,7 +96,8 @@ def _start(settings: Settings, undo: ExitStack, *, workers: int, to_terminal: bo
     stack = undo.enter_context(Stack(settings, connections=connections(settings, workers=workers)))
     if stack.settings.database_url is None:
         raise StartFailed("There is no database.")
-    upgrade(stack.settings.database_url.get_secret_value())
+    if repaired := upgrade(stack.settings.database_url.get_secret_value()):
+        report(f"The database was repaired: {repaired}.")
     own = [
         processes.api(stack.settings, stack.folder, to_terminal=to_terminal),
         *(

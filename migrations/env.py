@@ -36,9 +36,15 @@ def _migrate(connection: Connection) -> None:
     connection.execute(text("set lock_timeout = '10s'"))  # a queue behind a table lock would stop the service
     connection.execute(text("set valiant.maintenance = 'on'"))  # else policies would hide rows from it
     connection.commit()
+    before, after = (context.config.attributes.get(name, lambda _: None) for name in ("before", "after"))
+    try:
+        before(connection)
+    finally:
+        connection.commit()
     context.configure(connection=connection, target_metadata=KeyRow.metadata, compare_server_default=True)
     with context.begin_transaction():
         context.run_migrations()
+        after(connection)
 
 
 run()

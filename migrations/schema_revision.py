@@ -4,11 +4,12 @@ Only the first needs alembic, which is imported there: every API process makes t
 """
 # ruff: noqa: PLC0415 - for that reason
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine, column, inspect, select, table
+from sqlalchemy import Connection, Engine, column, inspect, select, table
 
 from app.store.engine import driver_url
 
@@ -30,11 +31,27 @@ def config(database_url: str) -> "Config":
     return made
 
 
-def upgrade(database_url: str, revision: str = "head") -> None:
-    """Bring the schema up to `revision`. Any number of processes may call this at once: one migrates, the rest wait."""
+def upgrade(database_url: str, revision: str = "head") -> str:
+    """Bring the schema up to `revision`, make its roles, privileges and policies right, and return what was not right.
+
+    Any number of processes may call this at once: one migrates, the rest wait. Raises NotPermitted.
+    """
     from alembic import command
 
-    command.upgrade(config(database_url), revision)
+    from migrations import security
+
+    made, repaired = config(database_url), Counter[str]()
+
+    def repair(connection: Connection) -> None:
+        stamped = revision_of(connection)
+        done = security.repair(connection)
+        if stamped:  # in a new database there is nothing to repair
+            repaired.update(done)
+
+    # Before too: without the policy of maintenance migrations would not see the rows that they change.
+    made.attributes |= {"before": repair, "after": security.repair}
+    command.upgrade(made, revision)
+    return security.describe(repaired)
 
 
 def downgrade(database_url: str, revision: str) -> None:
@@ -56,5 +73,10 @@ def current(engine: Engine) -> bool:
     away what that release uses; the release after may.
     """
     with engine.connect() as connection:
-        stamped = inspect(connection).has_table(STAMP.name)
-        return stamped and (connection.scalar(select(STAMP.c.version_num)) or "") >= head()
+        return revision_of(connection) >= head()
+
+
+def revision_of(connection: Connection) -> str:
+    """The revision of the schema; "" where there is none."""
+    stamped = inspect(connection).has_table(STAMP.name)
+    return (connection.scalar(select(STAMP.c.version_num)) if stamped else None) or ""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from app.errors import DatabaseUnavailable, RevisionNotReached, ValiantError
+from app.errors import RevisionNotReached, ValiantError
 from app.ml.contract.model_reference import VersionRef
 from app.project_context import PROJECT
 from app.services.database_outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
+from app.store.database_errors import to_log
 from app.store.pointer import CHAMPION, Pointer
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class Pointers:
     async def current(self, reference: VersionRef, least: int = 0) -> Found:
         """The version as of `at_hand`, else from the database.
 
-        Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable.
+        Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable,
+        DatabaseNotPrepared.
         """
         found = self.at_hand(reference, least) or await self._renewed(reference, least)
         if found.pointer.revision < least:  # that read may have begun before the move that the caller knows of
@@ -97,10 +99,10 @@ class Pointers:
         return found
 
     async def demand_database(self, reference: VersionRef) -> None:
-        """Raises DatabaseUnavailable while the database is away."""
+        """Raises DatabaseUnavailable or DatabaseNotPrepared while the database is away."""
         await self.current(reference)
         if not self.outage.seconds_left():
-            raise DatabaseUnavailable
+            raise self.outage.problem
 
     def fetch(self, reference: VersionRef, least: int = 0) -> Future[Pointer]:
         """From the database. The outcome may be ModelNotFound, VersionNotFound or AliasNotFound."""
@@ -149,8 +151,8 @@ class Pointers:
             self._land(reference, None, generation)
             raise
         except Exception as error:
-            self.outage.begin(failed=True)
-            log.warning("pointer_not_read", error=type(error).__name__)
+            self.outage.begin(error)
+            log.warning("pointer_not_read", **to_log(error))
             raise
         self._land(reference, _Known(Found(pointer), began), generation)
         return pointer
@@ -188,15 +190,15 @@ class Pointers:
         else:
             attempt = self._retry(reference)
             if attempt is None:
-                raise DatabaseUnavailable
+                raise self.outage.problem
             flight, patience = attempt, COLD_SECONDS
         if self._stale(reference, least) is not None:
             patience = LATE_SECONDS
         if not await within(flight, patience):
-            self.outage.begin(failed=False)
+            self.outage.begin()
         elif flight.exception() is None or isinstance(flight.exception(), ValiantError):
             return Found(flight.result())
         stale = self._stale(reference, least)
         if stale is None:
-            raise DatabaseUnavailable
+            raise self.outage.problem
         return stale

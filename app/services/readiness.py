@@ -8,8 +8,10 @@ from celery import Celery
 
 from app.queue import reachable
 from app.schemas.health import Check
+from app.services.database_access import DatabaseAccess
 from app.services.pointer_cache import Pointers
 from app.services.single_flight import SingleFlight, within
+from app.store.database_errors import to_log
 from app.store.model_cache import Cache
 from app.store.unit_of_work import WorkFactory
 from migrations.schema_revision import current
@@ -24,8 +26,10 @@ class Dependencies:
 
     def __init__(self, work: WorkFactory, cache: Cache, celery: Celery, pointers: Pointers) -> None:
         self._pointers = pointers
+        self._access = DatabaseAccess(work)
         self._calls = {
             "database": lambda: current(work.engine),
+            "access": self._access.check,
             "cache": cache.reachable,
             "broker": lambda: reachable(celery),
         }
@@ -46,14 +50,17 @@ class Dependencies:
         return [*self._database(flights["database"], late_before=late_before), *others]
 
     def _database(self, flight: Future[bool], *, late_before: bool) -> list[Check]:
-        """The database itself, and its schema. Neither is required while warm models can predict without them, nor
-        where the database is late for the first time: one slow moment takes no process out of a load balancer.
+        """The database itself, its schema, and what it lets the service do, as of the last look at that. None is
+        required while warm models can predict without them, nor where the database is late for the first time: one slow
+        moment takes no process out of a load balancer.
         """
         if flight.done() and flight.exception() is None:
             detail = None if flight.result() else "The schema is not the one of this release: run `valiant migrate`."
+            fault = self._access.fault if flight.result() else "Unknown until the schema is the one of this release."
             return [
                 Check(name="database", ok=True, required=True),
                 Check(name="schema", ok=flight.result(), required=True, detail=detail),
+                Check(name="access", ok=fault is None, required=flight.result(), detail=fault),
             ]
         left, trouble = self._pointers.seconds_left(), _trouble(flight)
         late_once = not (flight.done() or late_before)
@@ -63,7 +70,10 @@ class Dependencies:
             trouble = f"{trouble} This process is not ready if that happens again at the next check."
         return [
             Check(name="database", ok=False, required=not (left or late_once), detail=trouble),
-            Check(name="schema", ok=False, required=False, detail="Unknown while the database is away."),
+            *(
+                Check(name=name, ok=False, required=False, detail="Unknown while the database is away.")
+                for name in ("schema", "access")
+            ),
         ]
 
 
@@ -78,5 +88,5 @@ def _trouble(flight: Future[bool]) -> str | None:
     reason = f"It cannot be reached ({type(error).__name__})." if error else "It cannot be reached."
     if not flight.done():
         reason = f"It did not respond within {CHECK_SECONDS} s."
-    log.warning("not_ready", reason=reason)
+    log.warning("not_ready", **{"reason": reason} | (to_log(error) if error else {}))
     return reason

@@ -35,6 +35,7 @@ def make_engine(settings: Settings, *, role: str) -> Engine:
         pool_timeout=5,
         pool_recycle=1800,
         pool_pre_ping=True,
+        hide_parameters=True,  # else its messages, and so logs, quote what callers sent
         connect_args={
             "application_name": f"valiant-{role}",
             "connect_timeout": 5,

@@ -1,26 +1,20 @@
-"""Projects are kept apart by Postgres: each row has one, and policies show a unit of work the rows of its own.
+"""Each row has a project, by which policies keep projects apart: `migrations.security` makes those.
 
-Keys begin with the project, so that two projects may each have a model of one name. Logins of every kind become one of
-two roles, which no policy lets pass.
+Keys begin with the project, so that two projects may each have a model of one name.
 """
 
 from alembic import op
-
-from migrations.roles import make_role
 
 revision = "0016"
 down_revision = "0015"
 branch_labels = None
 depends_on = None
 
-APP, QUEUE = "valiant_app", "valiant_queue"
 OWNED = (
     *("datasets", "dataset_chunks", "files", "file_chunks", "jobs", "job_transitions", "job_chunks", "uses"),
     *("models", "model_versions", "model_chunks", "training_row_chunks", "aliases", "alias_moves"),
     *("cluster_names", "reviews", "sessions", "preferences"),
 )
-QUEUED = ("jobs", "job_transitions", "job_chunks", "files", "file_chunks", "api_keys")
-"""Tables that workers look through for all projects, to find what is to be done or is left over."""
 OWN = "nullif(current_setting('valiant.project', true), '')::uuid"
 DEFAULT = f"coalesce({OWN}, '00000000-0000-0000-0000-000000000000')"
 """Without a project, as the release before writes, it is the default one."""
@@ -77,13 +71,6 @@ def upgrade() -> None:
         op.create_foreign_key(
             after, table, referred, ["project_id", *local], ["project_id", *remote], ondelete=ondelete
         )
-    _make_roles()
-    for table in (*OWNED, "api_keys"):
-        op.execute(f"alter table {table} enable row level security")
-        mine = f"project_id = (select {OWN})"
-        op.execute(f"create policy project on {table} using ({mine}) with check ({mine})")
-    for table in QUEUED:
-        op.execute(f"create policy queue on {table} to {QUEUE} using (true) with check (true)")
 
 
 def _change_keys(further: list[str]) -> None:
@@ -92,28 +79,12 @@ def _change_keys(further: list[str]) -> None:
         op.create_primary_key(f"pk_{table}", table, [*further, *columns])
 
 
-def _make_roles() -> None:
-    """Their grants are those of each database."""
-    for role in (APP, QUEUE):
-        make_role(role)
-        op.execute(f"grant usage on schema public to {role}")
-        op.execute(f"grant select, insert, update, delete on all tables in schema public to {role}")
-        op.execute(f"grant usage on all sequences in schema public to {role}")
-        later = "alter default privileges in schema public grant"
-        op.execute(f"{later} select, insert, update, delete on tables to {role}")
-        op.execute(f"{later} usage on sequences to {role}")
-
-
 def downgrade() -> None:
     """Fails where two projects have a model of one name."""
-    for role in (APP, QUEUE):
-        op.execute(f"alter default privileges in schema public revoke all on tables from {role}")
-        op.execute(f"alter default privileges in schema public revoke all on sequences from {role}")
-    for table in QUEUED:
-        op.execute(f"drop policy queue on {table}")
     for table in (*OWNED, "api_keys"):
-        op.execute(f"drop policy project on {table}")
-        op.execute(f"alter table {table} disable row level security")
+        for policy in ("project", "queue", "maintenance"):
+            op.execute(f"drop policy if exists {policy} on {table}")
+        op.execute(f"alter table {table} no force row level security, disable row level security")
     for table, _, after, *_ in FOREIGN:
         op.drop_constraint(after, table, type_="foreignkey")
     _change_keys([])

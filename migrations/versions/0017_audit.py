@@ -1,4 +1,4 @@
-"""The audit log, to which the roles of the service can only append."""
+"""The audit log, to which the roles of the service can only append: `migrations.security` sees to that."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -29,10 +29,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
     )
     op.create_index("ix_audit_project_id_id", "audit", ["project_id", "id"])
-    op.execute("revoke update, delete, truncate on audit from valiant_app, valiant_queue")
-    op.execute("alter table audit enable row level security")
-    mine = f"project_id = (select {OWN})"
-    op.execute(f"create policy project on audit using ({mine}) with check ({mine})")
 
 
 def downgrade() -> None:

@@ -15,7 +15,7 @@ from app.settings import Settings
 from app.store.engine import make_engine
 from app.store.table_base import Base
 from app.store.unit_of_work import WorkFactory
-from migrations import schema_revision
+from migrations import schema_revision, security
 
 
 def url(settings):
@@ -126,7 +126,8 @@ def test_a_login_without_the_roles_is_one_sentence(plain, settings, monkeypatch,
     address, _, _ = plain
     monkeypatch.setenv("VALIANT_DATABASE_URL", address.replace("+psycopg", ""))
     assert main(["migrate"]) == 1
-    assert "grant valiant_app, valiant_queue, valiant_owner" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert all(f"grant {role} to {make_url(address).username}" in message for role in security.ROLES)
 
 
 def test_a_plain_login_with_the_roles_keeps_projects_apart(plain, settings):

@@ -6,8 +6,10 @@ from psycopg.errors import DiskFull
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app import logs
 from app.api.edge import problems
-from app.errors import DatabaseUnavailable, StorageFull
+from app.errors import StorageFull
+from app.store.database_errors import is_not_prepared, to_log, to_problem
 
 log = structlog.get_logger(__name__)
 
@@ -15,12 +17,16 @@ log = structlog.get_logger(__name__)
 def _no_database(request: Request, error: Exception) -> Response:
     if isinstance(error, DBAPIError) and isinstance(error.orig, DiskFull):
         return problems.named(request, StorageFull("The disk of the database is full."))
-    log.error("database_unavailable", exc_info=error)
-    return problems.respond(request, DatabaseUnavailable())
+    if isinstance(error, OperationalError | InterfaceError | PoolTimeout) or is_not_prepared(error):
+        problem = to_problem(error)
+        log.error(problem.code, **to_log(error))
+        return problems.respond(request, problem)
+    logs.unexpected(error)
+    return problems.respond(request, problems.InternalError())
 
 
 HANDLERS: problems.Handlers = {
     **problems.HANDLERS,
-    **dict.fromkeys((OperationalError, InterfaceError, PoolTimeout), _no_database),
+    **dict.fromkeys((DBAPIError, PoolTimeout), _no_database),
 }
 """Those of all other failures too."""
