@@ -3,6 +3,8 @@
 Errors are read by their attributes alone: a process without a database loads no driver.
 """
 
+from typing import Any
+
 from app.errors import DatabaseUnavailable, ValiantError
 
 NOT_PREPARED = frozenset({"22023", "3F000", "42501", "42703", "42704", "42P01"})
@@ -33,7 +35,8 @@ def to_problem(error: BaseException | None) -> DatabaseNotPrepared | DatabaseUna
 
 def to_log(error: BaseException) -> dict[str, str]:
     """Fields for the log: the type, the SQLSTATE and the driver's message, without what callers sent."""
-    shown, driver_error, state = {"error": type(error).__name__}, getattr(error, "orig", None), sqlstate(error)
+    shown, state = {"error": type(error).__name__}, sqlstate(error)
+    driver_error: Any = getattr(error, "orig", None)
     if state is not None:
         shown["sqlstate"] = state
         message = driver_error.diag.message_primary or ""
