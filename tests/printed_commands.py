@@ -30,8 +30,9 @@ from valiant import commands
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "app" / "docs").glob("*.md")))
+PROGRAMS = ("app", "workers", "migrations", "tests/benchmarks")
 FILES = (
-    *(path for folder in ("app", "workers", "migrations") for path in sorted((ROOT / folder).rglob("*.py"))),
+    *(path for folder in PROGRAMS for path in sorted((ROOT / folder).rglob("*.py"))),
     *sorted((ROOT / "app" / "deployment").iterdir()),
     *(ROOT / name for name in ("Dockerfile", "docker-compose.yml")),
 )
@@ -93,7 +94,7 @@ def prose_code(path):
 def named_commands(text):
     """Commands and requests between backticks in a program or a configuration."""
     programs = "|".join(("valiant", "docker", "kubectl", "pip", "python -m", "nginx", *METHODS))
-    return re.findall(rf"`((?:\w+=\S+ )*(?:{programs}|python tests/\S+) [^`]+)`", _joined(text))
+    return re.findall(rf"`((?:\w+=\S+ )*(?:(?:{programs}) |python tests/)[^`]+)`", _joined(text))
 
 
 def bare_commands(text):

@@ -1,7 +1,7 @@
 // Up to 20 versions on the same rows, with the differences of each pair.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
-import { Fault, Loaded, Page, Table, html, number, useAction, useLoaded } from "./view.mjs";
+import { Fault, Loaded, Page, Table, asPython, curl, html, number, useAction, useLoaded } from "./view.mjs";
 
 const MOST = 20, ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
 
@@ -22,22 +22,25 @@ const readAll = async (signal) => {
 
 export function Compare({ query }) {
   const loaded = useLoaded(readAll, []);
-  return html`<${Page} title="Compare" lead="Versions on the same rows. A difference counts where its interval leaves out zero." how=${HOW}>
-    <${Loaded} from=${loaded}>${(all) => html`<${Choice} ...${all} first=${query.get("model")} />`}</${Loaded}>
+  const [ways, describe] = useState();
+  return html`<${Page} title="Compare" lead="Versions on the same rows. A difference counts where its interval leaves out zero." how=${ways}>
+    <${Loaded} from=${loaded}>${(all) => html`<${Choice} ...${all} first=${query.get("model")} describe=${describe} />`}</${Loaded}>
   </${Page}>`;
 }
 
 const key = (one) => `${one.model} ${one.version}`;
 
-function Choice({ versions, datasets, first }) {
+function Choice({ versions, datasets, first, describe }) {
   const [dataset, choose] = useState(datasets[0]?.id);
   const [chosen, set] = useState(() => versions.filter((one) => one.model === first).slice(0, 5).map(key));
   const [result, show] = useState();
+  const body = { dataset, versions: versions.filter((one) => chosen.includes(key(one))) };
+  useEffect(() => describe(chosen.length < 2 ? undefined : how(body)), [dataset, chosen]);
   const toggle = (one) => set((before) => before.includes(key(one)) ? before.filter((other) => other !== key(one)) : [...before, key(one)].slice(-MOST));
   const [run, { busy, error }] = useAction(async (event) => {
     event.preventDefault();
     show();
-    const job = await finished(await post("/v1/jobs/compare", { dataset, versions: versions.filter((one) => chosen.includes(key(one))) }));
+    const job = await finished(await post("/v1/jobs/compare", body));
     if (job.error) throw Object.assign(new Error(job.error.detail), job.error);
     show(job.result);
   });
@@ -73,8 +76,8 @@ function Result({ of: result }) {
   </section>`;
 }
 
-const HOW = {
-  curl: `curl -sS ${location.origin}/v1/jobs/compare -H 'Content-Type: application/json' \\\n  -d '{"dataset": "iris", "versions": [{"model": "iris", "version": 1}, {"model": "iris", "version": 2}]}'`,
-  Python: 'import valiant\n\nservice = valiant.connect()\nservice.run("compare", dataset=service.dataset("iris"), versions=[service.model("iris").version(1), service.model("iris").version(2)])',
-  Terminal: "valiant jobs --follow",
-};
+const how = (body) => ({
+  curl: curl("/v1/jobs/compare", body),
+  Python: `import valiant\n\nvaliant.connect().run("compare", **${asPython(body)})`,
+  Terminal: "# Submitted by curl or Python, followed here:\nvaliant jobs --follow",
+});

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { get, part, remove, upload } from "./api.mjs";
 import { Histogram } from "./charts.mjs";
-import { Facts, Fault, Loaded, Page, Table, html, number, size, useAction, useLoaded, usePages, when } from "./view.mjs";
+import { Facts, Fault, Loaded, Page, Table, curl, html, number, size, useAction, useLoaded, usePages, when } from "./view.mjs";
 
 const SAMPLES = { iris: "Flowers of three species", breast_cancer: "Tumours, benign or malignant", diabetes: "Progression of a disease, a number" };
 const ROWS = 100, SHEETS = 60;
@@ -101,12 +101,12 @@ function Rows({ dataset }) {
 
 const HOW = {
   list: {
-    curl: `curl -sS ${location.origin}/v1/datasets?name=churn --data-binary @churn.csv \\\n  -H 'Content-Type: application/octet-stream'`,
+    curl: `${curl("/v1/datasets?name=churn")} --data-binary @churn.csv \\\n  -H 'Content-Type: application/octet-stream'`,
     Python: 'import valiant\n\nservice = valiant.connect()\ndataset = service.upload("churn.csv")',
     Terminal: "valiant datasets",
   },
   one: (dataset) => ({
-    curl: `curl -sS ${location.origin}/v1/datasets/${dataset.id}`,
+    curl: curl(`/v1/datasets/${dataset.id}`),
     Python: `import valiant\n\ndataset = valiant.connect().dataset(${JSON.stringify(dataset.id)})\ndataset.preview()`,
     Terminal: `valiant datasets ${dataset.id}`,
   }),

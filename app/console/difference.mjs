@@ -1,7 +1,7 @@
 // Two datasets side by side: their columns, and where the values of a column lie apart.
 import { get, part } from "./api.mjs";
 import { Histogram } from "./charts.mjs";
-import { Facts, Loaded, Page, Table, html, number, size, useLoaded } from "./view.mjs";
+import { Facts, Loaded, Page, Table, asPython, curl, html, number, size, useLoaded } from "./view.mjs";
 
 const SHOWN = 100;
 
@@ -12,7 +12,7 @@ export function Difference({ named: [id], query }) {
     return { others: list.items.filter((one) => one.id !== id), first, second };
   }, [id, other]);
   return html`<${Loaded} from=${loaded}>${({ others, first, second }) => html`
-    <${Page} title=${second ? `${first.name} and ${second.name}` : `${first.name} and another dataset`} lead="Columns by how far their values lie apart." how=${how(id, other)}
+    <${Page} title=${second ? `${first.name} and ${second.name}` : `${first.name} and another dataset`} lead="Columns by how far their values lie apart." how=${how([id, other].filter(Boolean))}
         actions=${html`<a class="button quiet" href=${`#/datasets/${first.id}`}>${first.name}</a>`}>
       <label class="inline">Other dataset <select value=${other ?? ""} onChange=${(event) => { location.hash = `#/datasets/${id}/difference?with=${event.target.value}`; }}>
         <option value="">choose one</option>${others.map((one) => html`<option value=${one.id}>${`${one.name}, ${number(one.rows)} rows`}</option>`)}</select></label>
@@ -58,8 +58,8 @@ function apart({ a, b }, rows, others) {
   return Math.max(gaps, [...new Set([...p.keys(), ...q.keys()])].reduce((sum, name) => sum + Math.abs((p.get(name) || 0) - (q.get(name) || 0)), 0) / 2);
 }
 
-const how = (id, other) => ({
-  curl: [id, other || "{other}"].map((one) => `curl -sS ${location.origin}/v1/datasets/${one}`).join("\n"),
-  Python: `import valiant\n\nservice = valiant.connect()\nfirst, second = service.dataset(${JSON.stringify(id)}), service.dataset(${JSON.stringify(other || "")})`,
-  Terminal: [id, other || "{other}"].map((one) => `valiant datasets ${one}`).join("\n"),
+const how = (ids) => ({
+  curl: ids.map((id) => curl(`/v1/datasets/${id}`)).join("\n"),
+  Python: `import valiant\n\nservice = valiant.connect()\ndatasets = [service.dataset(id) for id in ${asPython(ids)}]`,
+  Terminal: ids.map((id) => `valiant datasets ${id}`).join("\n"),
 });

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Lines } from "./charts.mjs";
 import { Result } from "./result.mjs";
-import { Facts, Fault, Loaded, Page, State, Table, html, useAction, useLoaded, usePages, when } from "./view.mjs";
+import { Facts, Fault, Loaded, Page, State, Table, curl, html, useAction, useLoaded, usePages, when } from "./view.mjs";
 
 const PAUSE = 250, QUEUE_PAUSE = 2000;
 const STATES = ["", "queued", "running", "succeeded", "failed", "cancelled", "timed_out"];
@@ -97,7 +97,7 @@ const curves = (job) => job.curves.filter((one) => one.values.length > 1).map((o
 });
 
 const HOW = {
-  list: { curl: `curl -sS ${location.origin}/v1/jobs`, Python: "import valiant\n\nvaliant.connect().jobs()", Terminal: "valiant jobs" },
+  list: { curl: curl("/v1/jobs"), Python: "import valiant\n\nvaliant.connect().jobs()", Terminal: "valiant jobs" },
   one: (job) => ({
     curl: `curl -sSN ${location.origin}/v1/jobs/${job.id}/events`,
     Python: `import valiant\n\nvaliant.connect().job(${JSON.stringify(job.id)}).wait()`,

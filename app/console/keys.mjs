@@ -1,7 +1,7 @@
 // Keys of the project, its quotas, and the audit log.
 import { useState } from "preact/hooks";
 import { get, post, remove } from "./api.mjs";
-import { Copied, Facts, Fault, Loaded, Page, State, Table, html, number, size, useAction, useLoaded, usePages, when } from "./view.mjs";
+import { Copied, Facts, Fault, Loaded, Page, State, Table, curl, html, number, size, useAction, useLoaded, usePages, when } from "./view.mjs";
 
 const QUOTAS = [
   ["storage_bytes", "Storage", size],
@@ -70,7 +70,7 @@ async function leave() {
 }
 
 const HOW = {
-  curl: `curl -sS ${location.origin}/v1/keys -H 'Content-Type: application/json' \\\n  -d '{"name": "checkout", "role": "caller", "models": ["fraud-*"]}'`,
+  curl: curl("/v1/keys", { name: "checkout", role: "caller", models: ["fraud-*"] }),
   Python: 'import valiant\n\nkey = valiant.connect().create_key("checkout", "caller", models=["fraud-*"])\nprint(key.secret)',
   Terminal: "valiant keys create --role caller --models 'fraud-*' --name checkout",
 };

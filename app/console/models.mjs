@@ -1,6 +1,6 @@
 // Models: the list, and one with its versions and aliases.
 import { get, part, put, remove } from "./api.mjs";
-import { Fault, Loaded, Page, Table, html, useAction, useLoaded, usePages, when } from "./view.mjs";
+import { Fault, Loaded, Page, Table, curl, html, useAction, useLoaded, usePages, when } from "./view.mjs";
 
 const SHOWN = 20;
 
@@ -68,9 +68,9 @@ function Moves({ model, alias }) {
 }
 
 const HOW = {
-  list: { curl: `curl -sS ${location.origin}/v1/models`, Python: "import valiant\n\nvaliant.connect().models()", Terminal: "valiant models" },
+  list: { curl: curl("/v1/models"), Python: "import valiant\n\nvaliant.connect().models()", Terminal: "valiant models" },
   one: (model) => ({
-    curl: `curl -sS -X PUT ${location.origin}/v1/models/${model.name}/aliases/champion \\\n  -H 'Content-Type: application/json' -d '{"version": ${model.latest_version}}'`,
+    curl: curl(`/v1/models/${model.name}/aliases/champion`, { version: model.latest_version }, "PUT"),
     Python: `import valiant\n\nmodel = valiant.connect().model(${JSON.stringify(model.name)})\nmodel.alias("champion").move(${model.latest_version})`,
     Terminal: `valiant models ${model.name}`,
   }),

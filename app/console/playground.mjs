@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Interval, Lines } from "./charts.mjs";
 import { Values } from "./result.mjs";
-import { Fault, Loaded, Page, Table, asPython, asShell, html, number, useLater, useLoaded } from "./view.mjs";
+import { Fault, Loaded, Page, Table, asPython, curl, html, number, useLater, useLoaded } from "./view.mjs";
 
 const LEVELS = 500, INPUTS = 60;
 const address = (model, version, query) => `/v1/models/${part(model)}/${query}?version=${version}`;
@@ -114,7 +114,7 @@ function Sweep({ of, target }) {
 }
 
 const how = (one, row) => ({
-  curl: `curl -sS '${location.origin}${address(one.model, one.version, "predict")}' \\\n  -H 'Content-Type: application/json' -d '${asShell({ rows: [row] })}'`,
+  curl: curl(address(one.model, one.version, "predict"), { rows: [row] }),
   Python: `import valiant\n\nversion = valiant.connect().model(${JSON.stringify(one.model)}).version(${one.version})\nversion.predict([${asPython(row)}])`,
   Terminal: `valiant predict ${one.model} rows.csv --version ${one.version}`,
 });

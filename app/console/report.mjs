@@ -7,7 +7,7 @@ import { Dendrogram } from "./dendrogram.mjs";
 import { CellMap } from "./map.mjs";
 import { promote } from "./models.mjs";
 import { Scatter } from "./scatter.mjs";
-import { Copied, Facts, Fault, Loaded, Page, Table, html, number, size, useAction, useLoaded, when } from "./view.mjs";
+import { Copied, Facts, Fault, Loaded, Page, Table, curl, html, number, size, useAction, useLoaded, when } from "./view.mjs";
 
 /** Training rows up to which all merges of a dendrogram are read. */
 const ROWS = 10_000;
@@ -120,7 +120,7 @@ function Twin({ of, title }) {
 }
 
 const how = (one) => ({
-  curl: `curl -sS ${location.origin}${at(one.model, one.version)}/report`,
+  curl: curl(`${at(one.model, one.version)}/report`),
   Python: `import valiant\n\nversion = valiant.connect().model(${JSON.stringify(one.model)}).version(${one.version})\nversion.report`,
   Terminal: `valiant report ${one.model} --version ${one.version} -o report.html`,
 });

@@ -1,7 +1,7 @@
 // The review queue: rows that a classifier rejected, labelled with the keys 1 to 9.
 import { useLayoutEffect, useState } from "preact/hooks";
 import { get, post } from "./api.mjs";
-import { Facts, Fault, Loaded, Page, html, number, useAction, useLoaded } from "./view.mjs";
+import { Facts, Fault, Loaded, Page, curl, html, number, useAction, useLoaded } from "./view.mjs";
 
 export function Reviews() {
   const loaded = useLoaded((signal) => get("/v1/reviews?state=waiting&limit=50", { signal }), []);
@@ -37,7 +37,6 @@ function Queue({ rows, more }) {
 }
 
 const HOW = {
-  curl: `curl -sS ${location.origin}/v1/reviews?state=waiting`,
-  Python: 'import valiant\n\nfor row in valiant.connect().reviews(state="waiting"):\n    row.give("yes")',
-  Terminal: "valiant login",
+  curl: curl("/v1/reviews?state=waiting"),
+  Python: 'import valiant\n\nfor row in valiant.connect().reviews(state="waiting"):\n    print(row.row, row.classes)',
 };

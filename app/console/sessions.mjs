@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { get, part } from "./api.mjs";
 import { Lines } from "./charts.mjs";
-import { Facts, Loaded, Page, Table, html, number, useLoaded, usePages, when } from "./view.mjs";
+import { Facts, Loaded, Page, Table, curl, html, number, useLoaded, usePages, when } from "./view.mjs";
 
 const EVERY = 2000;
 
@@ -39,7 +39,6 @@ function Curve({ of }) {
 }
 
 const HOW = {
-  curl: `curl -sS ${location.origin}/v1/sessions`,
-  Python: 'import valiant\n\nsession = valiant.connect().sessions()[0]\nsession.refresh()',
-  Terminal: "valiant login",
+  curl: curl("/v1/sessions"),
+  Python: 'import valiant\n\nfor session in valiant.connect().sessions():\n    print(session.learner, session.counts)',
 };

@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { get, part, post, readTrainable } from "./api.mjs";
 import { DryRun, useDryRun } from "./dry-run.mjs";
 import { Parameters, changed, faultsBelow } from "./form.mjs";
-import { Copied, Loaded, Page, asPython, asShell, html, useAction, useLoaded } from "./view.mjs";
+import { Copied, Loaded, Page, asPython, curl, html, useAction, useLoaded } from "./view.mjs";
 
 const TITLES = {
   bootstrap: "Bootstrap", calibrate: "Calibrate", combine: "Combine models", compare: "Compare", evaluate: "Evaluate", import: "Import a model", optimise: "Optimise inputs",
@@ -54,7 +54,7 @@ function Form({ kind, given, document, algorithms, choices }) {
 }
 
 const how = (kind, values) => ({
-  curl: `curl -sS ${location.origin}/v1/jobs/${kind} -H 'Content-Type: application/json' \\\n  -d '${asShell(values)}'`,
+  curl: curl(`/v1/jobs/${kind}`, values),
   Python: `import valiant\n\nvaliant.connect().run(${JSON.stringify(kind)}, **${asPython(values)})`,
   Terminal: "# Submitted by curl or Python, followed here:\nvaliant jobs --follow",
 });

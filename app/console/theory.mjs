@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
 import { Lines } from "./charts.mjs";
 import { Field, below, changed, faultsBelow } from "./form.mjs";
-import { Copied, Facts, Fault, Loaded, Page, html, number, useAction, useLoaded } from "./view.mjs";
+import { Copied, Facts, Fault, Loaded, Page, curl, html, number, useAction, useLoaded } from "./view.mjs";
 
 export function Theory({ query }) {
   const loaded = useLoaded(async (signal) => {
@@ -49,7 +49,6 @@ function Calculator({ cards, document, first }) {
 }
 
 const HOW = {
-  curl: `curl -sS ${location.origin}/v1/theory/pac -H 'Content-Type: application/json' \\\n  -d '{"class_size": 1000, "epsilon": 0.1, "delta": 0.05}'`,
+  curl: curl("/v1/theory/pac", { class_size: 1000, epsilon: 0.1, delta: 0.05 }),
   Python: 'import valiant\n\nvaliant.connect().calculate("pac", class_size=1000, epsilon=0.1, delta=0.05)',
-  Terminal: "valiant login",
 };

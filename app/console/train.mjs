@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { get, part, post, readTrainable } from "./api.mjs";
 import { DryRun, useDryRun } from "./dry-run.mjs";
 import { Parameters, changed, faultsBelow } from "./form.mjs";
-import { Copied, Loaded, Page, asShell, html, useAction, useLoaded } from "./view.mjs";
+import { Copied, Loaded, Page, asPython, curl, html, inShell, useAction, useLoaded } from "./view.mjs";
 
 const FIRST = { classification: "gradient_boosting", regression: "gradient_boosting", none: "kmeans" };
 
@@ -87,11 +87,12 @@ const byField = (errors, parameters) => {
 };
 
 const how = (body) => {
-  const { model, dataset, target, algorithm: { name, ...parameters } } = body;
-  const options = [["target", target], ["model", model], ["algorithm", name], ...Object.entries(parameters)].filter(([, value]) => value !== undefined);
+  const { model, dataset, target, algorithm: { name, ...parameters }, ...rest } = body;
+  const fields = Object.entries({ ...parameters, ...rest }).filter(([, value]) => value !== undefined);
+  const options = [...(target ? [["target", target]] : []), ["model", model], ["algorithm", name], ...fields];
   return {
-    curl: `curl -sS ${location.origin}/v1/jobs/train -H 'Content-Type: application/json' \\\n  -d '${asShell(body)}'`,
-    Python: `import valiant\n\nservice = valiant.connect()\nservice.train(service.dataset(${JSON.stringify(dataset)}), ${options.map(([key, value]) => `${key}=${typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value)}`).join(", ")})`,
-    Terminal: `valiant train ${dataset}${target ? ` --target ${JSON.stringify(target)}` : ""} --model ${model} --algorithm ${name}${Object.entries(parameters).map(([key, value]) => ` -s ${key}=${JSON.stringify(value)}`).join("")}`,
+    curl: curl("/v1/jobs/train", body),
+    Python: `import valiant\n\nservice = valiant.connect()\nservice.train(service.dataset(${JSON.stringify(dataset)}), ${options.map(([key, value]) => `${key}=${asPython(value)}`).join(", ")})`,
+    Terminal: `valiant train ${dataset}${target ? ` --target ${inShell(target)}` : ""} --model ${model} --algorithm ${name}${fields.map(([key, value]) => ` -s ${inShell(`${key}=${JSON.stringify(value)}`)}`).join("")}`,
   };
 };

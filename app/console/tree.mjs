@@ -1,7 +1,7 @@
 // A decision tree, or one tree of an ensemble, unfolded node by node.
 import { useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
-import { Loaded, Page, Table, html, number, useLoaded } from "./view.mjs";
+import { Loaded, Page, Table, curl, html, number, useLoaded } from "./view.mjs";
 
 const FIRST = 2, MORE = 3;
 
@@ -67,7 +67,7 @@ function Shares({ of }) {
 }
 
 const how = (model, version, member, depth) => ({
-  curl: `curl -sS '${location.origin}/v1/models/${model}/tree?version=${version}' \\\n  -H 'Content-Type: application/json' -d '{"member": ${member}, "max_depth": ${depth}}'`,
+  curl: curl(`/v1/models/${model}/tree?version=${version}`, { member, max_depth: depth }),
   Python: `import valiant\n\nvaliant.connect().model(${JSON.stringify(model)}).version(${version}).query("tree", member=${member}, max_depth=${depth})`,
   Terminal: `valiant report ${model} --version ${version} -o report.html`,
 });

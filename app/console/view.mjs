@@ -2,6 +2,7 @@
 import { h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import htm from "htm";
+import { get } from "./api.mjs";
 
 export const html = htm.bind(h);
 
@@ -90,14 +91,20 @@ export function Page({ title, lead, actions, how, children }) {
   </main>`;
 }
 
-/** The same with curl, the Python client and the terminal. */
+/** The same with curl, the Python client and the terminal, after a line that names the service, and the key if it wants one. */
 function How({ ways }) {
-  return html`<details class="how">
+  const [opened, open] = useState(false);
+  const me = useLoaded(async (signal) => (opened ? get("/v1/me", { signal }) : undefined), [opened]);
+  return html`<details class="how" onToggle=${(event) => open(event.target.open)}>
     <summary>Do the same elsewhere</summary>
-    ${Object.entries(ways).map(([name, text]) => html`<section>
+    <${Loaded} from=${me}>${({ key }) => Object.entries({
+      First: `export VALIANT_URL=${location.origin}${key ? " VALIANT_KEY=vlt_…" : ""}`,
+      ...ways,
+      curl: key ? ways.curl.replaceAll(/^curl -sSN?/gm, `$& -H "Authorization: Bearer $VALIANT_KEY"`) : ways.curl,
+    }).map(([name, text]) => html`<section>
       <h3>${name}</h3>
       <${Copied} text=${text} />
-    </section>`)}
+    </section>`)}</${Loaded}>
   </details>`;
 }
 
@@ -152,8 +159,18 @@ export const Facts = ({ of }) => html`<dl class="facts">
 </dl>`;
 
 /** JSON within single quotes of a shell, and as Python writes it. */
-export const asShell = (value) => JSON.stringify(value).replaceAll("'", "'\\''");
-export const asPython = (value) => JSON.stringify(value).replaceAll("null", "None").replaceAll("true", "True").replaceAll("false", "False");
+/** A text as one word of a shell. */
+export const inShell = (text) => /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+const NAMES = new Map([[null, "None"], [true, "True"], [false, "False"]]);
+export const asPython = (value) => {
+  if (NAMES.has(value)) return NAMES.get(value);
+  if (Array.isArray(value)) return `[${value.map(asPython).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(JSON.parse(JSON.stringify(value))).map(([name, part]) => `${JSON.stringify(name)}: ${asPython(part)}`).join(", ")}}`;
+};
+/** curl that sends a body to an address of this service. */
+export const curl = (path, body, method) =>
+  `curl -sS ${inShell(location.origin + path)}${method ? ` -X ${method}` : ""}${body ? ` -H 'Content-Type: application/json' \\\n  -d ${inShell(JSON.stringify(body))}` : ""}`;
 
 export const number = (value) => {
   if (typeof value !== "number") return String(value ?? "");
