@@ -5,6 +5,7 @@ Any of them may be one that a reader types, so all of them are checked here with
 """
 
 import argparse
+import inspect
 import re
 import shlex
 import subprocess
@@ -27,6 +28,9 @@ from app.api import folder_routes
 from app.settings import Settings
 from tests.openapi_document import openapi_document
 from valiant import commands
+from valiant.dataset import Dataset
+from valiant.model_version import Model, Version
+from valiant.service import Client
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "app" / "docs").glob("*.md")))
@@ -38,6 +42,8 @@ FILES = (
 )
 """Files whose messages, descriptions and comments name commands."""
 METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
+CLIENT = {"v": (Client,), "m": (Model, Version), "d": (Dataset,)}
+"""What the pages call by these names."""
 PLACEHOLDER = re.compile(r"\{.*\}|<.*>|.*…")
 MARK = re.compile(r"<!-- (not run|run by): (.*\S) -->\n?")
 PLAIN = {"cd", "do", "done", "export", "for", "ls", "mkdir", "mv", "pg_dump", "pytest", "rm", "unset"}
@@ -141,8 +147,15 @@ def code_faults(code):
         return [] if is_address(code) else [f"no {code}"]
     if match := re.match(r"valiant((?:\.\w+)+)", code):
         return _missing_names(match[1].split(".")[1:])
+    if match := re.match(r"([vmd])\.(\w+)", code):
+        return [] if any(match[2] in _names(kind) for kind in CLIENT[match[1]]) else [f"no {match[2]}"]
     program = re.match(r"(?:\w+=\S+ )*([\w./-]+) ", code)
     return _faults(code) if program and Path(program[1]).name in CHECKS else []
+
+
+def _names(kind):
+    """Attributes of a class and of its instances."""
+    return {*dir(kind), *(name for base in kind.__mro__ for name in inspect.get_annotations(base))}
 
 
 def _missing_names(names):

@@ -89,6 +89,7 @@ def test_commands_in_messages_and_comments_stand_between_backticks():
         ("/v1/nothing", "/v1/nothing"),
         ("curl -sS http://127.0.0.1:8000/v1/dataset", "/v1/dataset"),
         ("valiant.conect()", "conect"),
+        ("m.dounload", "dounload"),
     ],
 )
 def test_a_misspelt_command_is_found(code, fault):

@@ -52,7 +52,8 @@ def test_what_every_page_prints_works_elsewhere(page, train, go, send, run_elsew
     for place, title in (
         ("datasets", "Datasets"), (f"datasets/{datasets[0]}", "iris"), ("jobs", "Jobs"), ("models", "Models"),
         ("models/iris", "iris"), ("models/iris/1", "iris, version 1"), ("models/iris/1/try", "Try iris, version 1"),
-        ("reviews", "Reviews"), ("sessions", "Sessions"), ("theory", "Theory"), ("keys", "Keys"), (f"jobs/{job['id']}", "train"),
+        ("reviews", "Reviews"), ("sessions", "Sessions"), ("theory", "Theory"), ("keys", "Keys"),
+        (f"jobs/{job['id']}", "train"),
         (f"datasets/{datasets[0]}/difference?with={datasets[0]}", "iris and iris"),
         ("models/iris/1/tree", "Tree of iris, version 1"), ("compare?model=iris", "Compare"),
     ):  # fmt: skip
