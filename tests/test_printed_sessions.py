@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -26,6 +27,8 @@ COPIED = ("app", "workers", "migrations", "pyproject.toml", "README.md", "LICENS
 SERVERS = {"up", "demo", "serve"}
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 END_OF_COMMAND = "-- end of command"
+SESSION_SECONDS = 1800
+"""Time for all commands of a page: those of the quick start install the project."""
 READY_SECONDS = 300
 """Time for a first start, which compiles, on a machine that is busy."""
 
@@ -42,7 +45,9 @@ class Terminal:
             ["bash"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=os.environ | home | {"PATH": path, "XDG_CONFIG_HOME": str(folder), "COLUMNS": "200"}, bufsize=1,
         )  # fmt: skip
-        self.lines, self.words, self.serving = [], {}, False
+        self.words, self.serving = {}, False
+        self.watchdog = threading.Timer(SESSION_SECONDS, self.shell.kill)
+        self.watchdog.start()
 
     def type(self, command):
         """Run a command, with the words that stand for what was printed before, and return its lines."""
@@ -108,6 +113,7 @@ class Terminal:
         try:
             self.stop_server()
         finally:
+            self.watchdog.cancel()
             self.shell.stdin.close()
             self.shell.wait(60)
 

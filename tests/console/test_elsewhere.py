@@ -44,21 +44,25 @@ def run_elsewhere(page, send, tmp_path):
     return run
 
 
-def test_what_every_page_prints_works_elsewhere(page, train, go, send, run_elsewhere):
-    train("iris", "decision_tree")
+def test_what_every_page_prints_works_elsewhere(train, go, send, run_elsewhere):
     train("iris", "logistic")
-    (job,) = send("GET", "/v1/jobs?limit=1")["items"]
-    datasets = [each["id"] for each in send("GET", "/v1/datasets")["items"]]
+    train("iris", "logistic", l2=0.5)
+    job, dataset = (send("GET", f"/v1/{kind}")["items"][0]["id"] for kind in ("jobs", "datasets"))
     for place, title in (
-        ("datasets", "Datasets"), (f"datasets/{datasets[0]}", "iris"), ("jobs", "Jobs"), ("models", "Models"),
-        ("models/iris", "iris"), ("models/iris/1", "iris, version 1"), ("models/iris/1/try", "Try iris, version 1"),
+        ("datasets", "Datasets"), (f"datasets/{dataset}", "iris"), ("jobs", "Jobs"), (f"jobs/{job}", "train"),
+        ("models", "Models"), ("models/iris", "iris"), ("models/iris/1", "iris, version 1"),
+        ("models/iris/1/try", "Try iris, version 1"), ("compare?model=iris", "Compare"),
+        (f"datasets/{dataset}/difference?with={dataset}", "iris and iris"),
         ("reviews", "Reviews"), ("sessions", "Sessions"), ("theory", "Theory"), ("keys", "Keys"),
-        (f"jobs/{job['id']}", "train"),
-        (f"datasets/{datasets[0]}/difference?with={datasets[0]}", "iris and iris"),
-        ("models/iris/1/tree", "Tree of iris, version 1"), ("compare?model=iris", "Compare"),
     ):  # fmt: skip
         go(place, title)
         assert {"curl", "Python"} <= set(run_elsewhere()), place
+
+
+def test_what_the_page_of_a_tree_prints_works_elsewhere(train, go, run_elsewhere):
+    train("iris", "decision_tree")
+    go("models/iris/1/tree", "Tree of iris, version 1")
+    assert {"curl", "Python", "Terminal"} <= set(run_elsewhere())
 
 
 def test_what_the_form_of_a_training_prints_trains_the_same(page, train, go, send, run_elsewhere):
