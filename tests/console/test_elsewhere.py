@@ -49,11 +49,11 @@ def test_what_every_page_prints_works_elsewhere(train, go, send, run_elsewhere):
     train("iris", "logistic", l2=0.5)
     job, dataset = (send("GET", f"/v1/{kind}")["items"][0]["id"] for kind in ("jobs", "datasets"))
     for place, title in (
-        ("datasets", "Datasets"), (f"datasets/{dataset}", "iris"), ("jobs", "Jobs"), (f"jobs/{job}", "train"),
-        ("models", "Models"), ("models/iris", "iris"), ("models/iris/1", "iris, version 1"),
-        ("models/iris/1/try", "Try iris, version 1"), ("compare?model=iris", "Compare"),
+        ("compare?model=iris", "Compare"), ("models/iris/1/try", "Try iris, version 1"),
         (f"datasets/{dataset}/difference?with={dataset}", "iris and iris"),
         ("reviews", "Reviews"), ("sessions", "Sessions"), ("theory", "Theory"), ("keys", "Keys"),
+        ("datasets", "Datasets"), (f"datasets/{dataset}", "iris"), ("jobs", "Jobs"), (f"jobs/{job}", "train"),
+        ("models", "Models"), ("models/iris", "iris"), ("models/iris/1", "iris, version 1"),
     ):  # fmt: skip
         go(place, title)
         assert {"curl", "Python"} <= set(run_elsewhere()), place
