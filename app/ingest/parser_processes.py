@@ -1,23 +1,19 @@
-"""The service's side of parsing: each upload has a child process, forked from a parser that has its imports.
+"""The service's side of parsing uploads: each has a child process, forked from a parser that has its imports.
 
-A parser costs half a second to start, most of it imports, so one always waits. It forks a child for each file, which
-serves that one file and ends: nothing of one upload can meet another. Whoever takes a parser gives it back, and ends
-it where its child was too slow or died.
+A parser costs half a second to start, so one always waits. Whoever takes a parser gives it back, and ends it where its
+child was too slow or died.
 """
 
-import contextlib
 import signal
-import socket
-import subprocess
 import threading
-import time
 
 import structlog
 from pydantic import ValidationError
 
 from app.errors import BodyTooLarge, InvalidData, StorageFull
 from app.faults import Fault
-from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.ingest.forked_parser import request
+from app.ingest.protocol import Order, Parsed, ParseResponse, Refusal, out_of_memory
 from app.socket_child import SocketChild, start
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
@@ -29,8 +25,6 @@ _ENVIRONMENT = {
 }
 SPARES = 2
 """Parsers kept while no file is read: that of the last file, and the one that waited meanwhile."""
-STATUS_SECONDS = 5.0
-"""Longest wait for how a child ended, once its end of the socket is closed."""
 log = structlog.get_logger(__name__)
 
 
@@ -88,49 +82,16 @@ def _start() -> SocketChild:
 
 def _request(parser: SocketChild, order: Order, upload: int, chunks: int) -> tuple[ParseResponse, bool]:
     """The response, and True if the parser may serve another file."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        try:
-            with theirs:
-                socket.send_fds(parser.channel, [b"\0"], [theirs.fileno()])
-            received = _response(ours, order, upload, chunks)
-        except TimeoutError:
-            return ParseResponse(refusal=_too_slow(order)), False
-        except OSError:  # the child is gone
-            received = b""
-    status = _status(parser)
+    try:
+        received, status = request(parser, order.model_dump_json().encode(), (upload, chunks), order.seconds)
+    except TimeoutError:
+        return ParseResponse(refusal=_too_slow(order)), False
     try:
         return ParseResponse.model_validate_json(received), status == 0
     except ValidationError:  # nothing, or half a message
         log.warning("parser died", returncode=status)
         late = status == -signal.SIGXCPU
         return ParseResponse(refusal=_too_slow(order) if late else out_of_memory(order)), False
-
-
-def _response(channel: socket.socket, order: Order, upload: int, chunks: int) -> bytes:
-    """All that the child writes. Raises OSError where it is gone, or too slow."""
-    end = time.monotonic() + order.seconds
-    received, message = bytearray(), order.model_dump_json().encode()
-    channel.settimeout(order.seconds)
-    socket.send_fds(channel, [LENGTH.pack(len(message))], [upload, chunks])
-    channel.sendall(message)
-    while True:
-        channel.settimeout(max(0.001, end - time.monotonic()))
-        chunk = channel.recv(1 << 16)
-        if not chunk:
-            return bytes(received)
-        received += chunk
-
-
-def _status(parser: SocketChild) -> int | None:
-    """Exit status of the child, or of its parser where that ended first; None if neither is known."""
-    with contextlib.suppress(OSError):
-        parser.channel.settimeout(STATUS_SECONDS)
-        if len(status := parser.channel.recv(STATUS.size, socket.MSG_WAITALL)) == STATUS.size:
-            return int(STATUS.unpack(status)[0])
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        parser.process.wait(STATUS_SECONDS)
-    return parser.process.returncode
 
 
 def _too_slow(order: Order) -> Refusal:

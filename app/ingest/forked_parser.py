@@ -1,0 +1,107 @@
+"""Both ends of a parser that is a process with all imports, and forks a child for each file.
+
+A parser takes a second to start, most of it imports; a fork takes none. A child serves one file under its limits, and
+ends: nothing of one file can meet another. The parser itself reads nothing that a client sent; it has one thread, so
+that a fork of it is whole.
+"""
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from app.ingest.protocol import LENGTH, STATUS
+from app.socket_child import SocketChild
+
+MAX_FILES = 2
+"""Open files that come with an order."""
+STATUS_SECONDS = 5.0
+"""Longest wait for how a child ended, once its end of the socket is closed."""
+
+
+class Response(NamedTuple):
+    """What a child has written, and how it ended."""
+
+    content: bytes
+    """Nothing, or a part, where the child died."""
+    status: int | None
+    """Exit status of the child, or of its parser where that ended first; None if neither is known."""
+
+
+def request(parser: SocketChild, order: bytes, files: Sequence[int], seconds: float) -> Response:
+    """Blocks until the child has responded. Raises TimeoutError: then the parser cannot serve another file."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        try:
+            with theirs:
+                socket.send_fds(parser.channel, [b"\0"], [theirs.fileno()])
+            content = _exchange(ours, order, files, seconds)
+        except TimeoutError:
+            raise
+        except OSError:  # the child is gone
+            content = b""
+    return Response(content, _status(parser))
+
+
+def _exchange(channel: socket.socket, order: bytes, files: Sequence[int], seconds: float) -> bytes:
+    """All that the child writes. Raises OSError where it is gone, or too slow."""
+    end = time.monotonic() + seconds
+    received = bytearray()
+    channel.settimeout(seconds)
+    socket.send_fds(channel, [LENGTH.pack(len(order))], files)
+    channel.sendall(order)
+    while True:
+        channel.settimeout(max(0.001, end - time.monotonic()))
+        chunk = channel.recv(1 << 16)
+        if not chunk:
+            return bytes(received)
+        received += chunk
+
+
+def _status(parser: SocketChild) -> int | None:
+    with contextlib.suppress(OSError):
+        parser.channel.settimeout(STATUS_SECONDS)
+        if len(status := parser.channel.recv(STATUS.size, socket.MSG_WAITALL)) == STATUS.size:
+            return int(STATUS.unpack(status)[0])
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        parser.process.wait(STATUS_SECONDS)
+    return parser.process.returncode
+
+
+def fork_for_each_file(serve: Callable[[bytes, Sequence[int]], bytes]) -> None:
+    """Serve orders in children, until the other end closes the channel that the first argument of the program names.
+
+    serve: the response to an order and the open files that came with it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; its end closes the channel
+    control = socket.socket(fileno=int(sys.argv[1]))
+    gc.freeze()  # a collection in a child leaves our pages alone
+    while True:
+        _, descriptors, *_ = socket.recv_fds(control, 1, 1)
+        if not descriptors:
+            return
+        control.sendall(STATUS.pack(_ended(control, *descriptors, serve)))
+
+
+def _ended(control: socket.socket, descriptor: int, serve: Callable[[bytes, Sequence[int]], bytes]) -> int:
+    """Status of a forked child that has served the file of this channel."""
+    if pid := os.fork():
+        os.close(descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    status = 1
+    try:
+        control.close()
+        channel = socket.socket(fileno=descriptor)
+        length, files, *_ = socket.recv_fds(channel, LENGTH.size, MAX_FILES)
+        with channel.makefile("rb") as messages:
+            order = messages.read(*LENGTH.unpack(length))
+        channel.sendall(serve(order, files))
+        status = 0
+    finally:
+        os._exit(status)  # nothing is left to save
