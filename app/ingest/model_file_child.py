@@ -1,18 +1,21 @@
-"""A process that parses one model file of another library under its limits, and ends.
+"""A process that parses model files of other libraries, each in a fork of its own under its limits.
 
-Its arguments are the format, the path, the descriptor of the result, and limits on memory and seconds. What it reads
-may be hostile, and its parsers are C++: whatever becomes of it, the service and the job's process live on.
+What a fork reads may be hostile, and its parsers are C++: whatever becomes of it, the service and the job's process
+live on.
 """
 
 import os
 import resource
-import sys
 import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from app.errors import ImportUnsupported, InvalidData, ValiantError
 from app.faults import Fault
 from app.ingest import lightgbm_file, onnx_file, sklearn_file, xgboost_file
+from app.ingest.forked_parser import fork_for_each_file
 from app.ingest.protocol import PARSED, REFUSED, Refusal
 from app.ml.models.parsed_model import write
 from app.ml.numerics.trees.foreign_trees import damaged
@@ -26,14 +29,20 @@ PARSERS = {
 }
 
 
-def main(file_format: str, path: str, descriptor: str, memory_bytes: str, seconds: str) -> None:
-    """Write the result to the descriptor."""
+def main() -> None:
     without_optional()
+    with suppress(ImportError):
+        import_module("treelite")  # once, not in every fork
+    fork_for_each_file(_serve)
+
+
+def _serve(order: bytes, _: Sequence[int]) -> bytes:
+    """order: the format, limits on memory and seconds, and the path."""
+    file_format, memory_bytes, seconds, path = order.split(b" ", 3)
     limit(int(memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with os.fdopen(int(descriptor), "wb") as result:
-        result.write(_response(file_format, Path(path)))
+    return _response(file_format.decode(), Path(os.fsdecode(path)))
 
 
 def _response(file_format: str, path: Path) -> bytes:
@@ -63,4 +72,4 @@ def _refused(error: ValiantError) -> bytes:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

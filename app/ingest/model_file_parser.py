@@ -1,50 +1,66 @@
 """Parses a model file of another library in a process of its own, and takes nothing from it but arrays and facts."""
 
-import subprocess
-import sys
-import tempfile
+import os
 from pathlib import Path
+from typing import Self
 
 import structlog
 
 from app.errors import ImportUnsupported, InvalidData
 from app.faults import Fault
+from app.ingest.forked_parser import request
 from app.ingest.protocol import REFUSED, Refusal
 from app.ml.models.parsed_model import ParsedModel, read
-from app.socket_child import bare
+from app.socket_child import SocketChild, start
 
 ERRORS = {error.code: error for error in (InvalidData, ImportUnsupported)}
 SECONDS = 600
 """Limit on the time of the processor."""
+WAIT_SECONDS = 4 * SECONDS
+"""Longest wait for a file, on a machine that is busy with other things."""
 LEAST_MEMORY, TIMES = 768 << 20, 64
 """Bytes of memory for any file, and for each byte of one: a damaged one soon needs more."""
 log = structlog.get_logger(__name__)
 
 
+class ModelFileParser:
+    """Parses files in forks of one process, which starts with the first of them and ends with the `with` block."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._process: SocketChild | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def parse(self, path: Path, file_format: str) -> ParsedModel:
+        """Blocks until the fork has ended. Raises InvalidData and ImportUnsupported."""
+        memory_bytes = min(self._memory_bytes, LEAST_MEMORY + TIMES * path.stat().st_size)
+        order = b"%s %d %d %s" % (file_format.encode(), memory_bytes, SECONDS, os.fsencode(path))
+        if self._process is None or not self._process.alive:
+            self._process = start("app.ingest.model_file_child", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+        try:
+            content, status = request(self._process, order, (), WAIT_SECONDS)
+        except TimeoutError:
+            self.__exit__()
+            raise _died(memory_bytes) from None
+        if status or not content:
+            log.warning("model_parser_died", returncode=status)
+            raise _died(memory_bytes)
+        if content[:1] == REFUSED:
+            raise _error(Refusal.model_validate_json(content[1:]))
+        return read(content[1:])
+
+
 def parse(path: Path, file_format: str, memory_bytes: int) -> ParsedModel:
-    """Blocks until the process has ended. Raises InvalidData and ImportUnsupported."""
-    memory_bytes = min(memory_bytes, LEAST_MEMORY + TIMES * path.stat().st_size)
-    with tempfile.TemporaryFile() as result:
-        arguments = file_format, path, result.fileno(), memory_bytes, SECONDS
-        command = [sys.executable, "-m", "app.ingest.model_file_child", *map(str, arguments)]
-        ended = subprocess.run(  # noqa: S603  our own module
-            command,
-            pass_fds=[result.fileno()],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            env=bare(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
-        )
-        result.seek(0)
-        content = result.read()
-    if ended.returncode or not content:
-        log.warning(
-            "model_parser_died", returncode=ended.returncode, output=ended.stderr[-2000:].decode(errors="replace")
-        )
-        raise _died(memory_bytes)
-    if content[:1] == REFUSED:
-        raise _error(Refusal.model_validate_json(content[1:]))
-    return read(content[1:])
+    """A single file, as by `ModelFileParser`."""
+    with ModelFileParser(memory_bytes) as parser:
+        return parser.parse(path, file_format)
 
 
 def _died(memory_bytes: int) -> InvalidData:
