@@ -19,6 +19,8 @@ from app.errors import StartFailed
 from app.process_memory import uncollected, without_optional
 from app.settings import Settings
 
+MAX_WATCH_SECONDS = 86_400
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit codes: 0 done or stopped on request, 1 could not start, 2 wrong arguments or settings, and the client's."""
@@ -65,7 +67,10 @@ def _demo(options: dict[str, Any], settings: Settings) -> None:
 
 def _api(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
-    _prepare_to_serve(settings)
+    from app.ports import demand_keys
+
+    demand_keys(settings)
+    _prepare_to_import()
     with uncollected():
         from app.main import create_app
         from app.serve import serve
@@ -82,25 +87,27 @@ def _serve(options: dict[str, Any], settings: Settings) -> None:
         raise StartFailed(f"There is no {root}: give a folder of models, or a file of one.")
     if options["anonymous"]:
         settings = settings.model_copy(update={"allow_anonymous": "network"})
-    _prepare_to_serve(settings)
+    _prepare_to_import()
     with uncollected():
-        from app.serve_folder import serve_folder
-    serve_folder(settings, root, watch_seconds=options["watch"], repository_api=options["repository_api"])
+        from app.serve_folder import FolderOptions, serve_folder
+    chosen = FolderOptions(
+        watch_seconds=options["watch"],
+        repository_api=options["repository_api"],
+        strict_readiness=options["strict_readiness"],
+        model_name=options["model_name"] or os.environ.get("MODEL_NAME") or None,
+    )
+    serve_folder(settings, root, chosen)
 
 
-def _prepare_to_serve(settings: Settings) -> None:
-    """Before anything else is imported. Raises StartFailed where keys are needed."""
-    from app.ports import demand_keys
-
-    demand_keys(settings)
+def _prepare_to_import() -> None:
+    """Before anything else is imported."""
     _one_thread_for_linear_algebra()
     without_optional()
 
 
 def _worker(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
-    _one_thread_for_linear_algebra()
-    without_optional()
+    _prepare_to_import()
     with uncollected():
         from workers.main import main as work
     if status := work(settings):
@@ -188,8 +195,12 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     served = add("serve", _serve, "serve the models of a folder, without a database, a cache or a worker", address)
     served.add_argument("path", nargs="?", type=Path, help="folder of models, or file of one")
     served.add_argument("--model_dir", type=Path, help="the same, as KServe names it")
+    served.add_argument("--model_name", help="name of the model of a folder that holds one (MODEL_NAME)")
     served.add_argument(
-        "--watch", type=float, default=2.0, metavar="SECONDS", help="time between looks for changes (2); 0: none"
+        "--watch", type=_seconds, default=2.0, metavar="SECONDS", help="time between looks for changes (2); 0: none"
+    )
+    served.add_argument(
+        "--strict-readiness", action="store_true", help="be ready only while every model of the folder is served"
     )
     served.add_argument("--repository-api", action="store_true", help="list, load and unload models by HTTP")
     served.add_argument("--anonymous", action="store_true", help="listen for other machines without keys")
@@ -201,6 +212,12 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
         add_commands(commands)
     return parser
+
+
+def _seconds(text: str) -> float:
+    if not 0 <= (seconds := float(text)) <= MAX_WATCH_SECONDS:
+        raise argparse.ArgumentTypeError(f"a number from 0 to {MAX_WATCH_SECONDS}")
+    return seconds
 
 
 def _count(text: str) -> int:

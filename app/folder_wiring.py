@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from app.errors import NotOffered
 from app.schemas.health import Check
-from app.services.folder_models import FolderModels
+from app.services.folder_models import UNLOADED, FolderModels
 from app.services.prediction_admission import Admission
 from app.services.prediction_counts import Tally
 from app.services.prediction_metrics import Served
@@ -30,17 +30,20 @@ class _NoCensus:
 
 
 class _Loaded:
-    """Ready once a model is served."""
+    """Ready once a model is served: that of MODEL_NAME if there is one, or with `strict` all."""
 
-    def __init__(self, models: FolderModels) -> None:
-        self._models = models
+    def __init__(self, models: FolderModels, *, strict: bool) -> None:
+        self._models, self._strict = models, strict
 
     async def check(self) -> list[Check]:
         states = self._models.states()
-        faults = [f"{model} {version}: {fault}" for model, version, fault in states if fault]
-        served = len(states) - len(faults)
-        detail = "; ".join([f"{served} served", *faults])
-        return [Check(name="models", ok=served > 0, required=True, detail=detail)]
+        name = self._models.model_name
+        needed = [state for state in states if name in {None, state.model} and state.reason != UNLOADED]
+        ready = [state.ready for state in needed]
+        unserved = [f"{state.model} {state.version}: {state.reason}" for state in states if state.reason]
+        served = sum(state.ready for state in states)
+        ok = all(ready) and bool(states) if self._strict else any(ready)
+        return [Check(name="models", ok=ok, required=True, detail="; ".join([f"{served} served", *unserved]))]
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,20 @@ class FolderServices:
         self.admission.close()
 
 
-def build_folder(settings: Settings, models: FolderModels) -> FolderServices:
+def build_folder(settings: Settings, models: FolderModels, *, strict: bool = False) -> FolderServices:
+    """strict: ready only while all models are served."""
     tally, registry = Tally(), CollectorRegistry()
     predictions = Predictions(models, models.load, settings, tally)
     models.keep = predictions.memory.put
     ProcessCollector(registry=registry)
     registry.register(Served(predictions))
     return FolderServices(
-        settings, models, predictions, Admission(settings), _Loaded(models), registry, _NoCensus(), _NoReviews()
+        settings,
+        models,
+        predictions,
+        Admission(settings),
+        _Loaded(models, strict=strict),
+        registry,
+        _NoCensus(),
+        _NoReviews(),
     )

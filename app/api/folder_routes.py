@@ -28,7 +28,7 @@ class Instances(Body):
 @kserve.get("")
 async def list_served_models(request: Request) -> dict[str, Any]:
     services: FolderServices = request.app.services
-    return {"models": sorted({model for model, _, fault in services.models.states() if not fault})}
+    return {"models": sorted({state.model for state in services.models.states() if state.ready})}
 
 
 @kserve.get("/{model}")
@@ -63,8 +63,13 @@ def _predicted(services: FolderServices, served: Served, instances: list[Any]) -
 async def list_repository(request: Request) -> list[dict[str, Any]]:
     services: FolderServices = request.app.services
     return [
-        {"name": model, "version": str(version), "state": "UNAVAILABLE" if fault else "READY", "reason": fault}
-        for model, version, fault in services.models.states()
+        {
+            "name": state.model,
+            "version": state.version,
+            "state": "READY" if state.ready else "UNAVAILABLE",
+            "reason": state.reason,
+        }
+        for state in services.models.states()
     ]
 
 

@@ -56,6 +56,13 @@ class TensorMetadata(Wire):
     )
 
 
+class VersionParameters(Wire):
+    """Facts of a version that `valiant serve` has read from a folder."""
+
+    version: str = Field(description="Version as the folder or its settings name it, such as v0.1.0.")
+    warnings: list[str] = Field(description="Differences from the library that wrote the file, such as trees left out.")
+
+
 class ModelMetadata(Wire):
     """Inputs and outputs of a model."""
 
@@ -64,6 +71,9 @@ class ModelMetadata(Wire):
     platform: str = Field(description="Platform of the Open Inference Protocol.")
     inputs: list[TensorMetadata] = Field(description="Inputs of the model, in its order.")
     outputs: list[TensorMetadata] = Field(description="Outputs of the model.")
+    parameters: VersionParameters | None = Field(
+        None, description="Facts of the version that predicts; absent unless it is served from a folder."
+    )
 
 
 class InferInput(Body):

@@ -2,23 +2,34 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import structlog
 
-from app.errors import AliasNotFound, CorruptModel, ModelNotFound, ValiantError, VersionNotFound
-from app.ingest.model_file_parser import parse
+from app.errors import (
+    AliasNotFound,
+    CorruptModel,
+    InvalidData,
+    ModelNotFound,
+    ModelUnavailable,
+    ValiantError,
+    VersionNotFound,
+)
+from app.ingest.model_file_format import recognise_model
+from app.ingest.model_file_parser import ModelFileParser
 from app.ml.contract.model_reference import VersionRef
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported
 from app.ml.models.model import Model, decode
 from app.schemas.models import Model as ModelCard
-from app.services.model_folder import ModelFile, model_files
+from app.services.model_folder import ModelFile, list_model_files, printable
 from app.services.model_loading import compiled_meanwhile
 from app.services.pointer_cache import Found
+from app.services.unserved_files import explain_unserved
 from app.settings import Settings
 from app.store.pointer import Pointer
 from app.suggestions import no_such
@@ -26,6 +37,21 @@ from app.suggestions import no_such
 log = structlog.get_logger(__name__)
 FROM_FILE = Naming(None, None, None, "target")
 """Names and classes as the file has them."""
+MAX_REASON = 500
+"""Characters of a reason."""
+UNLOADED = "unloaded"
+RETRY_SECONDS = "2"
+
+
+class State(NamedTuple):
+    """A version in the folder."""
+
+    model: str
+    version: str
+    ready: bool
+    """True where it predicts; by an earlier file if there is a reason."""
+    reason: str = ""
+    """Why its present file is not served."""
 
 
 class _Version(NamedTuple):
@@ -36,14 +62,15 @@ class _Version(NamedTuple):
 class FolderModels:
     """Pointers to what is served, by name and version; `refresh` follows the folder."""
 
-    def __init__(self, root: Path, settings: Settings, single_name: str | None = None) -> None:
-        self._root, self._settings, self._single_name = root, settings, single_name
+    def __init__(self, root: Path, settings: Settings, model_name: str | None = None) -> None:
+        """model_name: of the model of a folder that holds one."""
+        self._root, self._settings, self.model_name = root, settings, model_name
         self.keep: Callable[[str, Model], None] = lambda _digest, _model: None
         """Called with each model as it is loaded: what is in memory serves on when its file is gone or broken."""
         self._served: dict[str, dict[int, _Version]] = {}
         self._unloaded: set[str] = set()
-        self._faults: dict[tuple[str, int], tuple[ModelFile, str]] = {}
-        """Versions whose present file is not served, and why."""
+        self._faults: dict[ModelFile, str] = {}
+        """Present files that are not served, and why."""
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -55,23 +82,26 @@ class FolderModels:
         self._stopped.set()
 
     def refresh(self) -> None:
-        """Load what is new or changed. A file that fails leaves the version as it was, and is tried when it changes."""
-        with self._lock:
-            files = {(file.model, file.version): file for file in model_files(self._root, self._single_name)}
-            self._faults = {key: fault for key, fault in self._faults.items() if key in files}
-            for key, file in files.items():
-                if file.model not in self._unloaded and self._is_new(key, file):
-                    self._take(key, file)
-            for model, versions in list(self._served.items()):
-                kept = {number: one for number, one in versions.items() if (model, number) in files}
-                self._set(model, {} if model in self._unloaded else kept)
+        """Load what is new or changed. A file that fails leaves the version as it was, and is tried when it changes.
+
+        Raises OSError if the folder cannot be read.
+        """
+        with self._lock, ModelFileParser(self._settings.parse_memory_bytes) as parser:
+            files = list_model_files(self._root, self.model_name)
+            faults = {file: reason for file in files if (reason := self._taken(file, parser))}
+            for file in faults.keys() - self._faults.keys():
+                source, reason = printable(str(file.source)), faults[file]
+                log.warning("model_not_served", model=file.model, version=file.label, file=source, reason=reason)
+            self._faults = faults
+            self._forget(files)
 
     def load(self, pointer: Pointer) -> Model:
         """A model that has left the memory, from its file. Raises CorruptModel if that has changed meanwhile."""
         version = self._served.get(pointer.model, {}).get(pointer.version)
         if version is None:
             raise VersionNotFound
-        model, digest, _ = _read(version.file, self._settings)
+        with ModelFileParser(self._settings.parse_memory_bytes) as parser:
+            model, digest, _ = _read(version.file, self._settings, parser)
         if digest != pointer.digest:
             raise CorruptModel("The file of the model has changed, and is not loaded yet.")
         return model
@@ -84,58 +114,107 @@ class FolderModels:
         return None if version is None else Found(version.pointer)
 
     async def current(self, reference: VersionRef, least: int = 0) -> Found:
-        """Raises ModelNotFound, VersionNotFound, AliasNotFound."""
+        """Raises ModelNotFound, ModelUnavailable, VersionNotFound, AliasNotFound."""
         found = self.at_hand(reference, least)
         if found is not None:
             return found
         if not self._served.get(reference.model):
-            raise ModelNotFound(no_such("There is no model", reference.model, list(self._served)))
-        raise VersionNotFound if reference.alias is None else AliasNotFound
+            raise self._absence(reference.model)
+        if reference.alias is not None:
+            raise AliasNotFound
+        raise self._unavailability(reference.model, reference.version) or VersionNotFound()
 
     async def demand_database(self, reference: VersionRef) -> None:
         """There is none to wait for."""
 
     def get(self, model: str) -> ModelCard:
-        """Raises ModelNotFound."""
+        """Raises ModelNotFound, ModelUnavailable."""
         versions = self._served.get(model)
         if not versions:
-            raise ModelNotFound(no_such("There is no model", model, list(self._served)))
-        first = min(one.file.stamp[0] for one in versions.values())
+            raise self._absence(model)
+        first = min(version.file.stamp[0] for version in versions.values())
         numbers = sorted(versions)
         made = datetime.fromtimestamp(first / 1e9, UTC)
         return ModelCard(name=model, created_at=made, latest_version=numbers[-1], versions=numbers, aliases=[])
 
-    def states(self) -> list[tuple[str, int, str]]:
-        """Names, versions, and why the present file is not served; empty where it is."""
-        served = {(model, number): "" for model, versions in self._served.items() for number in versions}
-        faults = {key: fault for key, (_, fault) in self._faults.items()}
-        return [(*key, fault) for key, fault in sorted((served | faults).items())]
+    def states(self) -> list[State]:
+        """All versions in the folder, served or not."""
+        reasons = {(file.model, file.version): (file, reason) for file, reason in self._faults.items()}
+        served = {(model, number) for model, versions in self._served.items() for number in versions}
+        ready = [State(model, str(number), ready=True) for model, number in served - reasons.keys()]
+        failed = [
+            State(file.model, str(file.version or file.label), key in served, reason)
+            for key, (file, reason) in reasons.items()
+        ]
+        return sorted(ready + failed)
 
     def set_loaded(self, model: str, *, loaded: bool) -> None:
-        """Serve a model, or no more. Raises ModelNotFound for one that the folder does not have."""
-        names = {file.model for file in model_files(self._root, self._single_name)}
-        if model not in names:
-            raise ModelNotFound(no_such("There is no model", model, list(names)))
-        (self._unloaded.discard if loaded else self._unloaded.add)(model)
-        self.refresh()
-
-    def _is_new(self, key: tuple[str, int], file: ModelFile) -> bool:
-        served, failed = self._served.get(key[0], {}).get(key[1]), self._faults.get(key)
-        return file != (served and served.file) and file != (failed and failed[0])
-
-    def _take(self, key: tuple[str, int], file: ModelFile) -> None:
+        """Serve a model, or no more. Raises ModelNotFound if the folder does not have it, and ModelUnavailable."""
         try:
-            loaded, digest, size = _read(file, self._settings)
-        except (ValiantError, OSError) as error:
-            detail = error.detail if isinstance(error, ValiantError) else type(error).__name__
-            self._faults[key] = file, detail
-            log.warning("model_not_loaded", model=key[0], version=key[1], file=str(file.path), reason=detail)
-            return
-        self._faults.pop(key, None)
+            names = {file.model for file in list_model_files(self._root, self.model_name)}
+            if model not in names:
+                raise ModelNotFound(no_such("There is no model", model, list(names)))
+            with self._lock:
+                (self._unloaded.discard if loaded else self._unloaded.add)(model)
+                self._faults = {file: reason for file, reason in self._faults.items() if file.model != model}
+            self.refresh()
+        except OSError as error:
+            raise ModelUnavailable(f"The folder cannot be read: {error.strerror}.") from error
+        if loaded and (unavailable := self._unavailability(model)):
+            raise unavailable
+
+    def _absence(self, model: str) -> ValiantError:
+        if model in self._unloaded:
+            return ModelNotFound(f"The model was unloaded: POST /v2/repository/models/{model}/load serves it again.")
+        return self._unavailability(model) or ModelNotFound(
+            no_such("There is no model", model, [state.model for state in self.states()])
+        )
+
+    def _unavailability(self, model: str, version: int | None = None) -> ModelUnavailable | None:
+        reasons = [
+            reason for file, reason in self._faults.items() if file.model == model and version in {None, file.version}
+        ]
+        if not reasons:
+            return None
+        return ModelUnavailable(" ".join(reasons)[:MAX_REASON], headers={"Retry-After": RETRY_SECONDS})
+
+    def _taken(self, file: ModelFile, parser: ModelFileParser) -> str:
+        """Load the file unless it is loaded. Returns the reason why it is not served, or nothing."""
+        if file.model in self._unloaded:
+            return UNLOADED
+        served = self._served.get(file.model, {}).get(file.version)
+        if served is not None and served.file == file:
+            return ""
+        reason = file.fault or self._faults.get(file) or self._load(file, parser)
+        return reason[:MAX_REASON]
+
+    def _load(self, file: ModelFile, parser: ModelFileParser) -> str:
+        try:
+            loaded, digest, size = _read(file, self._settings, parser)
+        except ValiantError as error:
+            return error.detail
+        except OSError as error:
+            return f"The file cannot be read: {error.strerror or type(error).__name__}."
+        except Exception:  # a file nobody thought of leaves the other models as they are
+            log.exception("model_failed", model=file.model, file=printable(str(file.path)))
+            return "The file is damaged: the model in it does not predict."
         self.keep(digest, loaded)
-        versions = self._served.get(key[0], {})
-        self._set(key[0], versions | {key[1]: _Version(file, Pointer(*key, digest, size))})
-        log.info("model_loaded", model=key[0], version=key[1], file=str(file.path))
+        version = _Version(file, Pointer(file.model, file.version, digest, size))
+        self._set(file.model, self._served.get(file.model, {}) | {file.version: version})
+        log.info("model_loaded", model=file.model, version=file.label, file=printable(str(file.path)))
+        return ""
+
+    def _forget(self, files: Iterable[ModelFile]) -> None:
+        """Serve no longer what is not in the folder, or unloaded; what has a fault there is served on."""
+        present = {(file.model, file.version) for file in files}
+        faulty = {file.source for file in files if file.fault}
+        for model, versions in list(self._served.items()):
+            left = {
+                number: version
+                for number, version in versions.items()
+                if (model, number) in present or version.file.source in faulty
+            }
+            self._set(model, {} if model in self._unloaded else left)
 
     def _set(self, model: str, versions: Mapping[int, _Version]) -> None:
         """At once: whoever reads has the versions of before or of after."""
@@ -150,19 +229,30 @@ class FolderModels:
                 self.refresh()
             except OSError as error:
                 log.warning("folder_not_read", error=type(error).__name__)
+            except Exception:  # what is served is served on, and the folder is read again
+                log.exception("folder_not_read")
 
 
-def _read(file: ModelFile, settings: Settings) -> tuple[Model, str, int]:
+def _read(file: ModelFile, settings: Settings, parser: ModelFileParser) -> tuple[Model, str, int]:
     """The model with its digest and size, once it has predicted. Raises what parsers and checks raise."""
+    assert file.path is not None  # noqa: S101  what has none has a fault
+    _, size, _ = file.stamp
+    if size > settings.max_file_bytes:
+        raise InvalidData(f"The file is larger than VALIANT_MAX_FILE_BYTES, {settings.max_file_bytes} bytes.")
     content = file.path.read_bytes()
     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    if file.file_format == "valiant":
+    file_format = recognise_model(content)
+    if file_format is None:
+        raise InvalidData(explain_unserved(file.path, content))
+    warnings = file.remarks
+    if file_format == "valiant":
         model = decode(content, f"The file {file.path.name}")
     else:
-        known = "scikit-learn" if b'"valiant-trees"' in content[:200] else file.file_format
-        parsed = parse(file.path, known, settings.parse_memory_bytes)
+        parsed = parser.parse(file.path, file_format)
         check_probes(parsed)
         model = imported(parsed, FROM_FILE, {"data_digest": digest})
+        warnings = (*warnings, *parsed.warnings)
     with compiled_meanwhile():
         model.predict_raw(model.preparation.no_values)
-    return model, digest, len(content)
+    facts = {"version": file.label, "warnings": list(warnings)}
+    return replace(model, receipt={**model.receipt, "folder": facts}), digest, len(content)

@@ -1,0 +1,75 @@
+"""Settings of a model in a folder, as MLServer and Triton write them beside its files."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+
+MLSERVER, TRITON = "model-settings.json", "config.pbtxt"
+FILE_NAME = re.compile(r'^\s*default_model_filename\s*:\s*"([^"/]+)"', re.MULTILINE)
+THRESHOLD = re.compile(r'key\s*:\s*"threshold"\s*,?\s*value\s*:?\s*\{\s*string_value\s*:\s*"([^"]*)"')
+DEFAULT_THRESHOLD = 0.5
+"""Probability from which Triton predicts the second of two classes, as this service does."""
+
+Iterations = Literal["all", "best"] | PositiveInt
+
+
+class _Parameters(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    uri: str | None = None
+    version: str | None = None
+    iterations: Iterations = "all"
+
+
+class _Settings(BaseModel):
+    name: str | None = None
+    parameters: _Parameters | None = None
+
+
+class Described(NamedTuple):
+    """The part of MLServer's settings that counts here. `implementation` is a class of MLServer: it is not imported."""
+
+    name: str | None
+    version: str
+    path: Path
+    """File of the model, or the folder that holds it."""
+    iterations: Iterations
+
+
+def read_mlserver(file: Path) -> Described:
+    """Raises OSError, and ValueError with a sentence."""
+    try:
+        settings = _Settings.model_validate_json(file.read_bytes())
+        parameters = settings.parameters or _Parameters()
+        address = urlsplit(parameters.uri or "")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{file.name}{where and f', {where}'}: {first['msg']}.") from None
+    if address.scheme not in {"", "file"}:
+        raise ValueError(f"{file.name}, parameters.uri: Only files of this machine are served.")
+    path = file.parent / unquote(address.path) if address.scheme else file.parent / (parameters.uri or "")
+    return Described(settings.name, parameters.version or "1", path, parameters.iterations)
+
+
+class TritonSettings(NamedTuple):
+    """The part of Triton's settings that counts here."""
+
+    file_name: str | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def read_triton(folder: Path) -> TritonSettings:
+    """Nothing where there are none."""
+    text = ""
+    with suppress(OSError):
+        text = (folder / TRITON).read_text("utf-8", "replace")
+    name, threshold = FILE_NAME.search(text), THRESHOLD.search(text)
+    remarks: tuple[str, ...] = ()
+    if threshold and threshold[1] != str(DEFAULT_THRESHOLD):
+        remarks = (f"The threshold of {TRITON} is not used: of two classes the likelier is predicted.",)
+    return TritonSettings(name and name[1], remarks)
