@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 import threading
 from types import FrameType
 from typing import Any
@@ -12,6 +13,7 @@ import uvicorn
 from app import logs
 from app.api.fast.head import LAST
 from app.api.fast.route import Application
+from app.errors import StartFailed
 from app.ports import accepts, demand_keys, is_loopback, listen, refuse_new
 from app.process_memory import settle
 from app.settings import Settings
@@ -25,14 +27,26 @@ LATE_SECONDS = 0.5
 
 
 def serve(app: Application, settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken, or needs keys."""
+    """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken or needs keys, or TLS has no files."""
     demand_keys(settings)
     logs.configure(settings.log_level)
     if settings.auth != "keys" and not is_loopback(settings.host):
         log.warning("anonymous_network", host=settings.host)
+    _check_certificate(settings)
     settle()
     with listen(settings.host, settings.port) as listener:
         _Draining(configured(app), app, settings.drain_seconds).run(sockets=[listener])
+
+
+def _check_certificate(settings: Settings) -> None:
+    """Raises StartFailed for files that no TLS can be made of."""
+    if settings.tls_cert is not None:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
+        except OSError as error:
+            raise StartFailed(
+                f"VALIANT_TLS_CERT and VALIANT_TLS_KEY are no certificate in PEM and its key: {error.strerror}."
+            ) from error
 
 
 def configured(app: Application) -> uvicorn.Config:

@@ -5,18 +5,23 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPRegressor
 
+from app.api import folder_routes, routes
 from app.cli import main
 from app.ports import listen
+from app.serve_folder import ROOMS
+from valiant.fitted_estimator import write_estimator
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
@@ -52,52 +57,138 @@ def folder(tmp_path_factory, trained):
     booster.save_model(root / "single.ubj")
     types = [("x", skl2onnx.common.data_types.DoubleTensorType([None, 3]))]
     (root / "graph.onnx").write_bytes(skl2onnx.to_onnx(network(), initial_types=types).SerializeToString())
+    forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, np.where(Y, "yes", "no"))
+    write_estimator(forest, root / "forest.json")
+    (root / "iris").mkdir()
+    shutil.copy(root / "boosted" / "1" / "model.txt", root / "iris" / "iris-lightgbm.bst")
+    (root / "iris" / "model-settings.json").write_text(json.dumps(MLSERVERS_EXAMPLE))
     (root / "broken.txt").write_text("tree\nnothing")
+    (root / "pickled.joblib").write_bytes(b"\x80\x04.")
+    (root / "mixed").mkdir()
+    (root / "mixed" / "1").mkdir()
+    shutil.copy(root / "single.ubj", root / "mixed" / "1" / "xgboost.ubj")
+    (root / "mixed" / "2").mkdir()
     (root / "README.md").write_text("no model")
     return root
 
 
+MLSERVERS_EXAMPLE = {
+    "name": "iris-lgb",
+    "implementation": "mlserver_lightgbm.LightGBMModel",
+    "parameters": {"uri": "./iris-lightgbm.bst", "version": "v0.1.0"},
+}
+
+
 @contextmanager
-def serving(root, *options, **environment):
-    """Base address of a process; no address of a database, cache or broker is in its environment."""
+def serving(root, *options, log=None, **environment):
+    """Client of a process; no address of a database, cache or broker is in its environment.
+
+    log: file for what it logs.
+    """
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-P", "-m", "app.cli", "serve", str(root), "--port", str(port), *options]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VALIANT_")}
-    child = subprocess.Popen(command, env=kept | environment, stderr=subprocess.PIPE, text=True)
+    with tempfile.TemporaryFile("w+") if log is None else nullcontext(log) as stderr:
+        child = subprocess.Popen(command, env=kept | environment, stderr=stderr)
+        yield from _connected(child, port, stderr, environment)
+
+
+def _connected(child, port, stderr, environment):
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
-            until = time.monotonic() + 60
+        scheme = "https" if "VALIANT_TLS_CERT" in environment else "http"
+        with httpx.Client(base_url=f"{scheme}://127.0.0.1:{port}", timeout=60, verify=False) as client:
+            until = time.monotonic() + 180
             while True:
                 try:
                     if client.get("/livez").is_success:
                         break
                 except httpx.TransportError:
-                    assert child.poll() is None, child.stderr.read()
+                    assert child.poll() is None, stderr.seek(0) or stderr.read()
                     assert time.monotonic() < until
                     time.sleep(0.05)
             yield client
     finally:
         child.terminate()
         assert child.wait(30) == 0
-        child.stderr.close()
 
 
 @pytest.fixture(scope="module")
-def client(folder):
-    with serving(folder, "--repository-api", "--watch", "0.2") as connected:
+def log(tmp_path_factory):
+    with (tmp_path_factory.mktemp("log") / "log").open("w+") as file:
+        yield file
+
+
+@pytest.fixture(scope="module")
+def client(folder, log):
+    with serving(folder, "--repository-api", "--watch", "0.2", log=log) as connected:
         yield connected
 
 
+MODELS = ["boosted", "forest", "from-settings", "graph", "iris-lgb", "mixed", "own", "single"]
+UNSERVED = {("broken", "1"): "damaged", ("pickled", "1"): "valiant convert", ("mixed", "2"): "holds no file"}
+
+
 def test_every_layout_is_served(client):
-    assert client.get("/readyz").is_success
-    assert client.get("/v1/models").json() == {"models": ["boosted", "from-settings", "graph", "own", "single"]}
+    assert client.get("/v1/models").json() == {"models": MODELS}
     described = client.get("/v2/models/boosted").json()
     assert described["versions"] == ["1", "2"]
     states = {(one["name"], one["version"]): one for one in client.post("/v2/repository/index").json()}
-    assert states["own", "3"]["state"] == "READY"
-    assert states["broken", "1"]["state"] == "UNAVAILABLE"
-    assert "damaged" in states["broken", "1"]["reason"]
+    assert states["own", "3"] == {"name": "own", "version": "3", "state": "READY", "reason": ""}
+    assert client.get("/v2/models/iris-lgb").json()["parameters"] == {"version": "v0.1.0", "warnings": []}
+
+
+def test_what_is_not_served_has_its_reason_wherever_it_is_looked_for(client, log):
+    ready = client.get("/readyz")
+    assert ready.is_success  # for the others
+    [detail] = [check["detail"] for check in ready.json()["checks"] if check["name"] == "models"]
+    states = {(one["name"], one["version"]): one for one in client.post("/v2/repository/index").json()}
+    log.seek(0)
+    lines = [line for line in map(json.loads, log) if line["event"] == "model_not_served"]
+    assert {(line["model"], line["version"]) for line in lines} == set(UNSERVED)
+    assert len(lines) == len(UNSERVED)  # though the folder is read five times a second
+    for (model, version), reason in UNSERVED.items():
+        assert states[model, version]["state"] == "UNAVAILABLE"
+        assert reason in states[model, version]["reason"]
+        assert f"{model} {version}: {states[model, version]['reason']}" in detail
+        for refused in (
+            client.get(f"/v2/models/{model}/versions/{version}/ready"),
+            client.post(f"/v1/models/{model}/predict?version={version}", json={"rows": [{}]}),
+        ):
+            assert (refused.status_code, refused.json()["code"]) == (503, "model_unavailable")
+            assert refused.json()["detail"] == states[model, version]["reason"]
+    assert client.get("/v2/models/mixed/ready").is_success
+    assert client.get("/v1/models/broken").status_code == 503
+
+
+def test_an_estimator_of_scikit_learn_has_its_labels(client):
+    rows = {"instances": X[:20].tolist()}
+    forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, np.where(Y, "yes", "no"))
+    predictions = client.post("/v1/models/forest:predict", json=rows).json()["predictions"]
+    assert predictions == forest.predict(X[:20]).tolist()
+
+
+ROUTES = sorted(
+    {
+        (method, route.path)
+        for router in (*routes.routers(ROOMS), folder_routes.kserve, folder_routes.repository)
+        for route in router.routes
+        for method in route.methods
+        if not route.path.endswith("/unload")
+    }
+)
+
+
+@pytest.mark.parametrize("model", ["own", "forest", "broken", "none", "My.Model"])
+def test_no_request_is_a_fault_of_the_service(client, model):
+    for method, path in ROUTES:
+        for body in (None, "{}", '{"rows": [{}]}', '{"instances": [[1, 2, 3]]}', "[", "0"):
+            if body is None or method == "POST":
+                address = path.replace("{model}", model).replace("{version}", "1")
+                headers = {} if body is None else {"Content-Type": "application/json"}
+                response = client.request(method, address, content=body, headers=headers)
+                refused = response.status_code == 503 and response.json()["code"] == "model_unavailable"
+                assert response.status_code < 500 or refused, (method, address, body, response.text)
 
 
 def test_predictions_are_those_of_the_library(client, folder):
@@ -192,23 +283,27 @@ def test_more_models_than_memory_are_served(folder):
             assert client.post(f"/v1/models/{model}:predict", json={"instances": X[:2].tolist()}).is_success
 
 
-def test_other_machines_and_missing_folders_are_refused(folder, capsys):
-    assert main(["serve", str(folder), "--host", "0.0.0.0"]) == 1
-    assert "needs keys" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "environment", "reason"),
+    [
+        (["--host", "0.0.0.0"], {}, "needs keys"),
+        (["--anonymous"], {"VALIANT_AUTH": "keys"}, "VALIANT_AUTH=keys: keys are in a database"),
+        ([], {"VALIANT_OIDC_ISSUER": "https://a.b", "VALIANT_OIDC_AUDIENCE": "c"}, "VALIANT_OIDC_ISSUER"),
+        (["--model_name", "My.Model"], {}, "My.Model"),
+        ([], {"MODEL_NAME": "a b"}, "MODEL_NAME"),
+    ],
+)
+def test_what_needs_a_database_is_refused_at_the_start(capsys, monkeypatch, options, environment, reason):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(["serve", str(ROOT), *options]) == 1
+    assert reason in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_missing_folders_and_senseless_options_are_refused(folder, capsys):
     assert main(["serve", str(folder / "none")]) == 1
     assert main(["serve"]) == 1
     assert "Give the folder" in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_the_runtime_of_kserve_starts_what_exists():
-    import yaml
-
-    from app import cli
-
-    runtime = yaml.safe_load((ROOT / "app" / "deployment" / "kserve.yaml").read_text())
-    assert runtime["spec"]["multiModel"] is False
-    (container,) = runtime["spec"]["containers"]
-    options = vars(cli._parser(container["args"]).parse_args(container["args"]))
-    assert str(options["model_dir"]) == "/mnt/models"
-    assert options["port"] == container["ports"][0]["containerPort"]
-    assert container["securityContext"]["readOnlyRootFilesystem"]
+    for seconds in ("-1", "nan", "inf", "x"):
+        with pytest.raises(SystemExit):
+            main(["serve", str(folder), "--watch", seconds])

@@ -3,7 +3,6 @@
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +53,16 @@ class State(NamedTuple):
     """Why its present file is not served."""
 
 
+class _Read(NamedTuple):
+    """A model with what its file says of it."""
+
+    model: Model
+    digest: str
+    """Of the file, and of what is used of it."""
+    size_bytes: int
+    warnings: tuple[str, ...]
+
+
 class _Version(NamedTuple):
     file: ModelFile
     pointer: Pointer
@@ -101,10 +110,10 @@ class FolderModels:
         if version is None:
             raise VersionNotFound
         with ModelFileParser(self._settings.parse_memory_bytes) as parser:
-            model, digest, _ = _read(version.file, self._settings, parser)
-        if digest != pointer.digest:
+            read = _read(version.file, self._settings, parser)
+        if read.digest != pointer.digest:
             raise CorruptModel("The file of the model has changed, and is not loaded yet.")
-        return model
+        return read.model
 
     def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None:  # noqa: ARG002  nothing here has revisions
         versions = self._served.get(reference.model)
@@ -190,7 +199,7 @@ class FolderModels:
 
     def _load(self, file: ModelFile, parser: ModelFileParser) -> str:
         try:
-            loaded, digest, size = _read(file, self._settings, parser)
+            read = _read(file, self._settings, parser)
         except ValiantError as error:
             return error.detail
         except OSError as error:
@@ -198,8 +207,9 @@ class FolderModels:
         except Exception:  # a file nobody thought of leaves the other models as they are
             log.exception("model_failed", model=file.model, file=printable(str(file.path)))
             return "The file is damaged: the model in it does not predict."
-        self.keep(digest, loaded)
-        version = _Version(file, Pointer(file.model, file.version, digest, size))
+        self.keep(read.digest, read.model)
+        facts = {"version": file.label, "warnings": [*file.remarks, *read.warnings]}
+        version = _Version(file, Pointer(file.model, file.version, read.digest, read.size_bytes, facts=facts))
         self._set(file.model, self._served.get(file.model, {}) | {file.version: version})
         log.info("model_loaded", model=file.model, version=file.label, file=printable(str(file.path)))
         return ""
@@ -233,8 +243,8 @@ class FolderModels:
                 log.exception("folder_not_read")
 
 
-def _read(file: ModelFile, settings: Settings, parser: ModelFileParser) -> tuple[Model, str, int]:
-    """The model with its digest and size, once it has predicted. Raises what parsers and checks raise."""
+def _read(file: ModelFile, settings: Settings, parser: ModelFileParser) -> _Read:
+    """The model, once it has predicted. Raises what parsers and checks raise."""
     assert file.path is not None  # noqa: S101  what has none has a fault
     _, size, _ = file.stamp
     if size > settings.max_file_bytes:
@@ -244,15 +254,13 @@ def _read(file: ModelFile, settings: Settings, parser: ModelFileParser) -> tuple
     file_format = recognise_model(content)
     if file_format is None:
         raise InvalidData(explain_unserved(file.path, content))
-    warnings = file.remarks
+    warnings: tuple[str, ...] = ()
     if file_format == "valiant":
         model = decode(content, f"The file {file.path.name}")
     else:
         parsed = parser.parse(file.path, file_format)
         check_probes(parsed)
-        model = imported(parsed, FROM_FILE, {"data_digest": digest})
-        warnings = (*warnings, *parsed.warnings)
+        model, warnings = imported(parsed, FROM_FILE, {"data_digest": digest}), parsed.warnings
     with compiled_meanwhile():
         model.predict_raw(model.preparation.no_values)
-    facts = {"version": file.label, "warnings": list(warnings)}
-    return replace(model, receipt={**model.receipt, "folder": facts}), digest, len(content)
+    return _Read(model, digest, len(content), warnings)

@@ -20,7 +20,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from app.ingest.model_file_format import recognise_model
-from app.services.model_settings import MLSERVER, TRITON, Iterations, read_mlserver, read_triton
+from app.services.model_settings import MLSERVER, TRITON, read_mlserver, read_triton
 
 NAME = re.compile(r"[a-z0-9_-]{1,100}")
 VERSION = re.compile(r"v?([0-9]{1,18})")
@@ -53,7 +53,6 @@ class ModelFile(NamedTuple):
     path: Path | None = None
     stamp: tuple[int, int, int] = (0, 0, 0)
     """Time of the last change of its file in nanoseconds, its size, and its number on the disk."""
-    iterations: Iterations = "all"
     remarks: tuple[str, ...] = ()
     fault: str = ""
     version: int = 0
@@ -185,7 +184,7 @@ def _described(folder: Path, name: str) -> ModelFile:
         name = folder.parent.name
     name, version, path = described.name or name, described.version, described.path
     file = _picked(name, version, path) if is_folder else _file(name, version, path)
-    return file._replace(source=source, iterations=described.iterations)
+    return file._replace(source=source)
 
 
 def _picked(name: str, label: str, folder: Path) -> ModelFile:

@@ -3,10 +3,10 @@
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 MLSERVER, TRITON = "model-settings.json", "config.pbtxt"
 FILE_NAME = re.compile(r'^\s*default_model_filename\s*:\s*"([^"/]+)"', re.MULTILINE)
@@ -14,15 +14,12 @@ THRESHOLD = re.compile(r'key\s*:\s*"threshold"\s*,?\s*value\s*:?\s*\{\s*string_v
 DEFAULT_THRESHOLD = 0.5
 """Probability from which Triton predicts the second of two classes, as this service does."""
 
-Iterations = Literal["all", "best"] | PositiveInt
-
 
 class _Parameters(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     uri: str | None = None
     version: str | None = None
-    iterations: Iterations = "all"
 
 
 class _Settings(BaseModel):
@@ -37,7 +34,6 @@ class Described(NamedTuple):
     version: str
     path: Path
     """File of the model, or the folder that holds it."""
-    iterations: Iterations
 
 
 def read_mlserver(file: Path) -> Described:
@@ -53,7 +49,7 @@ def read_mlserver(file: Path) -> Described:
     if address.scheme not in {"", "file"}:
         raise ValueError(f"{file.name}, parameters.uri: Only files of this machine are served.")
     path = file.parent / unquote(address.path) if address.scheme else file.parent / (parameters.uri or "")
-    return Described(settings.name, parameters.version or "1", path, parameters.iterations)
+    return Described(settings.name, parameters.version or "1", path)
 
 
 class TritonSettings(NamedTuple):

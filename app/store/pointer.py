@@ -18,6 +18,8 @@ class Pointer(NamedTuple):
     """Moves so far of the alias that led here; 0 if none did."""
     names: Mapping[int, str] = MappingProxyType({})
     """Names that a person has given to clusters of the version, by their numbers."""
+    facts: Mapping[str, Any] | None = None
+    """Facts of a version in a folder: its name there, and warnings; None: it is stored in the database."""
 
     @classmethod
     def of(cls, row: tuple[str, int, str, int, int, dict[str, Any] | None]) -> Self:

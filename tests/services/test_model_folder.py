@@ -103,7 +103,6 @@ FAULTS = {
     "no-json": ({"a/model-settings.json": b"{"}, {("a", 1): "model-settings.json: Invalid JSON"}),
     "no-object": ({"a/model-settings.json": b"[]"}, {("a", 1): "model-settings.json: Input should be an object"}),
     "bad-version": ({"a/model-settings.json": {"parameters": {"version": [1]}}}, {("a", 1): "parameters.version: "}),
-    "bad-iterations": ({"a/model-settings.json": {"parameters": {"iterations": 0}}}, {("a", 1): "iterations"}),
     "bad-uri": ({"a/model-settings.json": {"parameters": {"uri": "s3://x/y"}}}, {("a", 1): "parameters.uri: Only"}),
     "broken-uri": ({"a/model-settings.json": {"parameters": {"uri": "http://[x"}}}, {("a", 1): "Invalid IPv6"}),
     "nul-uri": ({"a/model-settings.json": {"parameters": {"uri": "a\0b"}}}, {("a", 1): "does not exist"}),

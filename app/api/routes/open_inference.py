@@ -172,7 +172,7 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
         platform=PLATFORM,
         inputs=inputs_of(served.model),
         outputs=outputs_of(served.model, served.pointer.names),
-        parameters=served.model.receipt.get("folder"),
+        parameters=served.pointer.facts,
     )
 
 
