@@ -179,12 +179,15 @@ ROUTES = sorted(
 )
 
 
-@pytest.mark.parametrize("model", ["own", "forest", "broken", "none", "My.Model"])
+BODIES = (None, "{}", '{"rows": [{}], "instances": [[1, 2, 3]]}', "[")
+
+
+@pytest.mark.parametrize("model", ["own", "broken", "none", "My.Model"])
 def test_no_request_is_a_fault_of_the_service(client, model):
     for method, path in ROUTES:
-        for body in (None, "{}", '{"rows": [{}]}', '{"instances": [[1, 2, 3]]}', "[", "0"):
-            if body is None or method == "POST":
-                address = path.replace("{model}", model).replace("{version}", "1")
+        if model == "own" or "{model}" in path:
+            address = path.replace("{model}", model).replace("{version}", "1")
+            for body in BODIES if method == "POST" else [None]:
                 headers = {} if body is None else {"Content-Type": "application/json"}
                 response = client.request(method, address, content=body, headers=headers)
                 refused = response.status_code == 503 and response.json()["code"] == "model_unavailable"

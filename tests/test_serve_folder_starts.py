@@ -38,7 +38,7 @@ RUNTIME = yaml.safe_load((ROOT / "app" / "deployment" / "kserve.yaml").read_text
 [CONTAINER] = RUNTIME["spec"]["containers"]
 
 
-def test_the_runtime_of_kserve_is_one(boosters):
+def test_the_runtime_of_kserve_starts_what_exists():
     assert RUNTIME["spec"]["multiModel"] is False
     options = vars(cli._parser(CONTAINER["args"]).parse_args(CONTAINER["args"]))
     assert str(options["model_dir"]) == "/mnt/models"
@@ -46,15 +46,18 @@ def test_the_runtime_of_kserve_is_one(boosters):
     assert CONTAINER["securityContext"]["readOnlyRootFilesystem"]
 
 
-IN_STORAGE = {"x.ubj": "model.ubj", "x.json": "xgboost.json", "lightgbm": "model.bst"}
+STORAGE = {
+    "a-file": ("x.ubj", "model.ubj"),
+    "versions": ("lightgbm", "1/model.bst"),
+    "folder-of-a-model": ("x.json", "fraud/1/xgboost.json"),
+}
 
 
-@pytest.mark.parametrize("inner", ["", "1", "fraud/1"], ids=["files", "versions", "folder-of-a-model"])
-@pytest.mark.parametrize("source", IN_STORAGE)
-def test_the_runtime_of_kserve_serves_what_storage_holds(boosters, tmp_path, source, inner):
+@pytest.mark.parametrize(("source", "name"), STORAGE.values(), ids=STORAGE)
+def test_the_runtime_of_kserve_serves_what_storage_holds(boosters, tmp_path, source, name):
     """Its arguments and environment, over those of the image; only the folder and the address are the test's."""
-    (tmp_path / inner).mkdir(parents=True, exist_ok=True)
-    shutil.copy(boosters / source, tmp_path / inner / IN_STORAGE[source])
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(boosters / source, tmp_path / name)
     image = re.findall(r"(VALIANT_\w+)=(\S+)", (ROOT / "Dockerfile").read_text())
     environment = dict(image) | {one["name"]: one["value"].replace("{{.Name}}", "churn") for one in CONTAINER["env"]}
     command, *arguments = CONTAINER["args"]

@@ -86,10 +86,10 @@ def fork_for_each_file(serve: Callable[[bytes, Sequence[int]], bytes]) -> None:
         _, descriptors, *_ = socket.recv_fds(control, 1, 1)
         if not descriptors:
             return
-        control.sendall(STATUS.pack(_ended(control, *descriptors, serve)))
+        control.sendall(STATUS.pack(_ended(control, serve, *descriptors)))
 
 
-def _ended(control: socket.socket, descriptor: int, serve: Callable[[bytes, Sequence[int]], bytes]) -> int:
+def _ended(control: socket.socket, serve: Callable[[bytes, Sequence[int]], bytes], descriptor: int) -> int:
     """Status of a forked child that has served the file of this channel."""
     if pid := os.fork():
         os.close(descriptor)
