@@ -63,6 +63,7 @@ def check_settings(settings: Settings) -> None:
 
 def serve_folder(settings: Settings, root: Path, options: FolderOptions) -> None:
     """Until SIGTERM or SIGINT. Raises StartFailed if the address is taken, or the folder cannot be read."""
+    check_settings(settings)
     logs.configure(settings.log_level)
     if unused := sorted(settings.model_fields_set - USED):
         log.warning("settings_without_effect", settings=[f"VALIANT_{name.upper()}" for name in unused])

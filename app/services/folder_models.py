@@ -54,7 +54,7 @@ class State(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A model with what its file says of it."""
+    """A model, and facts of its file."""
 
     model: Model
     digest: str

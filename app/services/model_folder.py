@@ -141,7 +141,7 @@ def _single_model(root: Path, model_name: str) -> Iterable[ModelFile]:
 def _has_versions(entries: _Entries, depth: int) -> bool:
     """True for the folder of a model with a folder for each version.
 
-    The root is one only if nothing says otherwise: a model there may have a number as its name.
+    The root is one only if it holds no other folder: a model there may have a number as its name.
     """
     if depth:
         described = any((folder / MLSERVER).is_file() for folder in entries.folders)
