@@ -258,11 +258,14 @@ class Settings(BaseSettings):
     )
     beat_file: Path | None = Field(
         None,
-        description="File whose time of modification a worker renews every second; null: no such file. `valiant up` "
-        "gives one to each of its workers, and replaces a worker that does not renew it for `lease_seconds`.",
+        description="File whose time of modification a worker that is ready, or an API, renews every second; null: no "
+        "such file. `valiant up` gives one to each, and replaces a process that neither renews it nor computes "
+        "anything for `lease_seconds`.",
     )
     watchdog_seconds: PositiveFloat = Field(
-        60, description="Time in seconds after which an idle worker restarts that has received nothing from the broker."
+        60,
+        description="Time in seconds after which an idle worker restarts that has received nothing from the broker, "
+        "and after which a worker replaces a process of its own that neither responds nor computes anything.",
     )
     worker_grace_seconds: float = Field(
         10,
@@ -279,7 +282,9 @@ class Settings(BaseSettings):
     )
 
     # pictures
-    plot_seconds: PositiveFloat = Field(20, description="Longest time in seconds to draw a picture of a plot.")
+    plot_seconds: PositiveFloat = Field(
+        20, description="Processor time in seconds that drawing a picture of a plot may take."
+    )
     plot_memory_bytes: PositiveInt = Field(
         GiB,
         description="Limit in bytes on the memory that the process that draws pictures of plots may reserve; it "

@@ -1,7 +1,8 @@
 """A heartbeat for whoever watches this process from outside: a file that is touched every second.
 
-It waits for no server, so that a worker whose database or broker hangs is not taken for a frozen one. That the worker
-receives its messages is the business of `workers.watchdog`, which ends the process otherwise.
+It begins when the worker can run jobs: the first beat means that it is ready. It waits for no server, so that a worker
+whose database or broker hangs is not taken for a frozen one. That the worker receives its messages is the business of
+`workers.watchdog`, which ends the process otherwise.
 """
 
 import threading

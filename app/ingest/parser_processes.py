@@ -6,18 +6,19 @@ it where its child was too slow or died.
 """
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
 import threading
-import time
 
 import structlog
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, InvalidData, StorageFull
+from app.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
 from app.faults import Fault
 from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.liveness import PATIENCE_SECONDS, Frozen, Patience, wait_until_readable
 from app.socket_child import SocketChild, start
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
@@ -35,7 +36,9 @@ log = structlog.get_logger(__name__)
 
 
 class Parser:
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """patience_seconds: time in which a child computes something, or is frozen and replaced."""
+        self._patience_seconds = patience_seconds
         self._turn = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
         self._spares: list[SocketChild] = []
@@ -54,16 +57,34 @@ class Parser:
             spare.end()
 
     def parse(self, order: Order, upload: int, chunks: int) -> Parsed:
-        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull."""
+        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull, and NotReady where
+        even another child is frozen.
+        """
         with self._turn:
-            parser, whole = self._take(), False
             try:
-                response, whole = _request(parser, order, upload, chunks)
-            finally:
-                self._give_back(parser, whole=whole)
+                response = self._attempt(order, upload, chunks)
+            except Frozen:
+                os.ftruncate(chunks, 0)
+                os.lseek(chunks, 0, os.SEEK_SET)
+                try:
+                    response = self._attempt(order, upload, chunks)
+                except Frozen:
+                    raise NotReady("The processes that read files are frozen.") from None
         if response.parsed is None:
             raise _error(response.refusal or Refusal(code=InvalidData.code, detail="The file could not be read."))
         return response.parsed
+
+    def _attempt(self, order: Order, upload: int, chunks: int) -> ParseResponse:
+        """The response of a child. Raises Frozen."""
+        parser, whole = self._take(), False
+        try:
+            response, whole = _request(parser, order, upload, chunks, self._patience_seconds)
+        except Frozen as error:
+            log.warning("parser_frozen", reason=str(error))
+            raise
+        finally:
+            self._give_back(parser, whole=whole)
+        return response
 
     def _take(self) -> SocketChild:
         with self._lock:
@@ -86,14 +107,20 @@ def _start() -> SocketChild:
     return start("app.ingest.parsing_child", **_ENVIRONMENT)
 
 
-def _request(parser: SocketChild, order: Order, upload: int, chunks: int) -> tuple[ParseResponse, bool]:
-    """The response, and True if the parser may serve another file."""
+def _request(
+    parser: SocketChild, order: Order, upload: int, chunks: int, patience_seconds: float
+) -> tuple[ParseResponse, bool]:
+    """The response, and True if the parser may serve another file. Raises Frozen."""
     ours, theirs = socket.socketpair()
     with ours:
         try:
             with theirs:
                 socket.send_fds(parser.channel, [b"\0"], [theirs.fileno()])
-            received = _response(ours, order, upload, chunks)
+            limit = order.seconds
+            patience = Patience(parser.process.pid, patience_seconds, hard_seconds=limit, with_family=True)
+            received = _response(ours, order, upload, chunks, patience)
+        except Frozen:
+            raise
         except TimeoutError:
             return ParseResponse(refusal=_too_slow(order)), False
         except OSError:  # the child is gone
@@ -107,15 +134,14 @@ def _request(parser: SocketChild, order: Order, upload: int, chunks: int) -> tup
         return ParseResponse(refusal=_too_slow(order) if late else out_of_memory(order)), False
 
 
-def _response(channel: socket.socket, order: Order, upload: int, chunks: int) -> bytes:
-    """All that the child writes. Raises OSError where it is gone, or too slow."""
-    end = time.monotonic() + order.seconds
+def _response(channel: socket.socket, order: Order, upload: int, chunks: int, patience: Patience) -> bytes:
+    """All that the child writes. Raises OSError where it is gone, frozen or too slow."""
     received, message = bytearray(), order.model_dump_json().encode()
     channel.settimeout(order.seconds)
     socket.send_fds(channel, [LENGTH.pack(len(message))], [upload, chunks])
     channel.sendall(message)
     while True:
-        channel.settimeout(max(0.001, end - time.monotonic()))
+        wait_until_readable(channel, patience)
         chunk = channel.recv(1 << 16)
         if not chunk:
             return bytes(received)

@@ -35,6 +35,8 @@ from app.process_memory import without_optional
 from app.schemas.datasets import FileFormat, FileReading
 
 STATM = Path("/proc/self/statm")
+NICENESS = 5
+"""Uploads wait for predictions, not predictions for uploads."""
 
 READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.CSV: delimited.read,
@@ -53,6 +55,7 @@ CELLS = {FileFormat.CSV, FileFormat.XLSX, FileFormat.XLS, FileFormat.ODS}
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; its end closes the channel
+    os.nice(NICENESS)
     without_optional()  # half of the time of its start, for what it has no use for
     control = socket.socket(fileno=int(sys.argv[1]))
     gc.freeze()  # a collection in a child leaves our pages alone
