@@ -144,6 +144,12 @@ class Settings(BaseSettings):
     drain_seconds: float = Field(
         0, ge=0, description="Time in seconds between the first response of not ready and the end of the process."
     )
+    request_grace_seconds: float = Field(
+        25,
+        ge=0,
+        description="Time in seconds that open requests get to end when the API stops. Under `valiant up` 2, if it is "
+        "not set.",
+    )
     upload_timeout_seconds: PositiveFloat = Field(
         60, description="Longest time in seconds without a byte of an upload; then it is refused with 408."
     )
@@ -271,7 +277,7 @@ class Settings(BaseSettings):
         10,
         ge=0,
         description="Time in seconds that a running job gets to finish when its worker stops; then it begins again on "
-        "another.",
+        "another. Under `valiant up` 2, if it is not set.",
     )
     parse_memory_bytes: PositiveInt = Field(
         2 * GiB, description="Memory limit in bytes of a process that parses an upload."

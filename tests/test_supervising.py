@@ -156,6 +156,44 @@ def test_the_end_of_a_child_is_reported_with_its_status(child, data_folder, caps
     assert f"sleeper ended by itself, {ending}; starting it again" in capsys.readouterr().err
 
 
+BLOCKING = """
+import signal, sys
+
+def block(*_):
+    while True:
+        pass
+
+if sys.orig_argv[-1] == "api":
+    signal.signal(signal.SIGUSR1, block)  # runs in the thread of the event loop
+"""
+
+
+@pytest.mark.slow
+def test_an_api_whose_event_loop_computes_for_ever_is_replaced(stack, tmp_path, capsys):
+    from app import ports, processes
+
+    (tmp_path / "sitecustomize.py").write_text(BLOCKING)
+    with ports.listen("127.0.0.1", 0) as free:
+        settings = stack.settings.model_copy(update={"port": free.getsockname()[1]})
+    child = processes.api(settings, stack.folder, to_terminal=False)
+    child.environment = {**child.environment, "PYTHONPATH": str(tmp_path)}
+    child.loop_seconds = 2.0
+    child.start()
+    try:
+        watched, first = Watched(child, Reserve(stack.folder.root, 0), 600), child.process
+        while child.seen_at is None:
+            time.sleep(0.1)
+        first.send_signal(signal.SIGUSR1)
+        while child.process is first:
+            watched.look(time.monotonic())
+            time.sleep(LOOK_SECONDS)
+        assert first.returncode == -signal.SIGKILL
+        assert "api is in a loop: it has given no sign of life in 2 s of processor time" in capsys.readouterr().err
+        child.wait()
+    finally:
+        child.stop()
+
+
 def test_a_worker_beats_until_it_is_stopped(tmp_path):
     file = tmp_path / "beat"
     process = subprocess.Popen([sys.executable, "-c", BEATING, str(file)])

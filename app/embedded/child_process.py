@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -175,6 +175,15 @@ class Child:
             return "Its messages are above."
         lines = self.logfile.read_text(errors="replace").splitlines()
         return f"The end of {self.logfile}:\n" + "\n".join(lines[-5:])
+
+
+def stop_all(children: Iterable[Child]) -> None:
+    """End them side by side, and wait."""
+    stopping = list(children)
+    for child in stopping:
+        child.begin_stop()
+    for child in stopping:
+        child.stop()
 
 
 def end_leftovers(folder: Path) -> None:

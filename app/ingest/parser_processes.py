@@ -42,6 +42,7 @@ class Parser:
         self._turn = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
         self._spares: list[SocketChild] = []
+        self._active: set[SocketChild] = set()
         self._closed = False
 
     def warm(self) -> None:
@@ -51,10 +52,11 @@ class Parser:
                 self._spares.append(_start())
 
     def close(self) -> None:
+        """End all of them at once, also those that read a file."""
         with self._lock:
-            spares, self._spares, self._closed = self._spares, [], True
-        for spare in spares:
-            spare.end()
+            parsers, self._spares, self._closed = [*self._spares, *self._active], [], True
+        for parser in parsers:
+            parser.end()
 
     def parse(self, order: Order, upload: int, chunks: int) -> Parsed:
         """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull, and NotReady where
@@ -91,11 +93,14 @@ class Parser:
             parser = self._spares.pop() if self._spares else None
         if parser is None or not parser.alive:
             parser = _start()
+        with self._lock:
+            self._active.add(parser)
         self.warm()
         return parser
 
     def _give_back(self, parser: SocketChild, *, whole: bool) -> None:
         with self._lock:
+            self._active.discard(parser)
             kept = whole and not self._closed and len(self._spares) < SPARES
             if kept:
                 self._spares.append(parser)

@@ -9,7 +9,7 @@ import threading
 import structlog
 
 from app.errors import RenderingFailed
-from app.liveness import Looping, Patience, Unresponsive
+from app.liveness import PATIENCE_SECONDS, Looping, Patience, Unresponsive
 from app.rendering.protocol import Order, PictureFormat, receive, send
 from app.socket_child import SocketChild, start
 
@@ -73,7 +73,7 @@ class Renderer:
         if self._closed:
             raise RenderingFailed("The service is stopping.")
         child = self._child = self._child or start(MODULE)
-        patience = Patience(child.process.pid, cpu_seconds=self._seconds)
+        patience = Patience(child.process.pid, PATIENCE_SECONDS, cpu_seconds=self._seconds)
         try:
             send(child.channel, order, patience)
             response = receive(child.channel, patience)
