@@ -15,8 +15,9 @@ from app.queue import publish
 from app.store.job_records import Claim
 from app.tracing import trace_id
 from app.wiring import Services
-from workers.supervisor import Attempt, Verdict
+from workers.supervisor import Attempt
 from workers.trainers import Trainers
+from workers.verdict import Verdict
 
 log = structlog.get_logger(__name__)
 

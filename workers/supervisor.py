@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from workers import trainer_frames as frames
 from workers.parallel_fits import TAKEN
 from workers.trainer_messages import Bytes, Order, read_outcome
 from workers.trainers import Trainer
+from workers.verdict import Verdict
 
 log = structlog.get_logger(__name__)
 
@@ -49,18 +49,6 @@ TAKE_SECONDS = 5.0
 """A slot that nobody takes for so long is taken back."""
 LAST_WORDS = 100
 """Chunks of a trainer's output that are kept for the log."""
-
-
-class Verdict(Enum):
-    """Why we ended a trainer that had not ended itself."""
-
-    CANCELLED = auto()
-    LEASE_LOST = auto()
-    TIMED_OUT = auto()
-    FROZEN = auto()
-    STOPPED = auto()
-    NOT_FED = auto()
-    NOT_KEPT = auto()
 
 
 class Attempt:
@@ -305,8 +293,7 @@ class Attempt:
             case Verdict.TIMED_OUT:
                 attempts.time_out(self._claim)
             case Verdict.FROZEN:
-                error = TrainerCrashed("The last attempt ended because its process was frozen.")
-                attempts.fail(self._claim, self._problem(error), retry=True)
+                attempts.fail(self._claim, self._problem(TrainerCrashed("The last attempt was frozen.")), retry=True)
             case Verdict.STOPPED:
                 attempts.release(self._claim)
             case Verdict.NOT_FED:

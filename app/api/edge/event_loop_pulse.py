@@ -9,7 +9,7 @@ BEAT_SECONDS = 1.0
 
 
 class Pulse:
-    """As late as the loop is, so late is whatever it waits for."""
+    """Beats of the event loop: when one comes late, so does everything that the loop waits for."""
 
     def __init__(self) -> None:
         self._lag_seconds = 0.0
