@@ -44,7 +44,10 @@ def send(channel: socket.socket, message: bytes, patience: Patience | None = Non
 def receive(channel: socket.socket, patience: Patience | None = None) -> bytes | None:
     """None where the other side has closed the channel. patience: as of `send`."""
     head = _exactly(channel, LENGTH.size, patience)
-    return None if head is None else _exactly(channel, *LENGTH.unpack(head), patience)
+    if head is None:
+        return None
+    (size,) = LENGTH.unpack(head)
+    return _exactly(channel, size, patience)
 
 
 def _exactly(channel: socket.socket, size: int, patience: Patience | None) -> bytes | None:
