@@ -20,8 +20,8 @@ CHECK_SECONDS = 0.5
 """A server that has not responded by then does not respond."""
 STARVED_CHECK_SECONDS = 2.0
 """The same where this process has been late itself."""
-LATE_SECONDS = 0.3
-"""By so much an event loop is late that is starved."""
+LATE_SECONDS = CHECK_SECONDS
+"""An event loop that is late by so much is starved."""
 log = structlog.get_logger(__name__)
 
 
