@@ -19,6 +19,8 @@ import psutil
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks at a process that has not responded."""
+QUIET_SECONDS = 5.0
+"""Time without a sign of life before anybody looks at what a process does: the healthy cost nothing."""
 ON_TIME_SECONDS = 2.0
 """Time that counts between two looks: if more has passed, the observer was late, or the machine slept."""
 PATIENCE_SECONDS = 60.0
@@ -132,11 +134,13 @@ class Patience:
         """
         now = time.monotonic() if now is None else now
         passed, self._looked_at = min(now - self._looked_at, ON_TIME_SECONDS), now
+        self._silent += passed
+        if self._silent < min(QUIET_SECONDS, self._seconds / 2):
+            return None
         activity, is_stopped = self._read(self._pid), read_activity(self._pid).is_stopped
         computed = 0.0 if self._before is None else activity.cpu_seconds - self._before
         self._before = activity.cpu_seconds
         is_idle = is_expected and not computed and not activity.is_starved
-        self._silent += passed
         self._computed += max(computed, 0.0)  # the time of a descendant that has ended is gone
         self._idle = self._idle + passed if is_stopped or is_idle else 0.0
         if self._idle >= self._seconds:

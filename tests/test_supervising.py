@@ -59,12 +59,12 @@ def end_of(patience, seconds, **how):
 @pytest.mark.parametrize(
     ("read", "end"),
     [
-        (lambda _: SLEEPING, (30, "Frozen")),
-        (lambda _: STOPPED, (30, "Frozen")),
+        (lambda _: SLEEPING, (34, "Frozen")),
+        (lambda _: STOPPED, (34, "Frozen")),
         (lambda look: SLEEPING._replace(cpu_seconds=look // 29 * 0.01), (600, "Unresponsive")),
         (lambda _: SLEEPING._replace(states=frozenset("SR")), (600, "Unresponsive")),
         (lambda _: SLEEPING._replace(states=frozenset("D")), (600, "Unresponsive")),
-        (lambda look: Activity(look * 0.9, frozenset("R")), (57, "Looping")),
+        (lambda look: Activity(look * 0.9, frozenset("R")), (61, "Looping")),
         (lambda look: Activity(look * 0.02, frozenset("R")), (600, "Unresponsive")),
     ],
     ids=["sleeping", "stopped", "computing seldom", "waiting for a processor", "waiting for a disk", "loop", "starved"],
@@ -78,7 +78,7 @@ def test_one_that_waits_for_others_is_frozen_only_if_it_is_stopped(activity):
     activity(lambda _: SLEEPING)
     assert end_of(Patience(1, 30, now=0), 500, is_expected=False) is None
     activity(lambda _: STOPPED)
-    assert end_of(Patience(1, 30, now=0), 500, is_expected=False) == (30, "Frozen")
+    assert end_of(Patience(1, 30, now=0), 500, is_expected=False) == (34, "Frozen")
 
 
 def test_a_sign_of_life_begins_everything_anew(activity):
