@@ -171,7 +171,7 @@ def _wait(channel: socket.socket, event: int, patience: Patience) -> None:
 
 
 def describe_end(status: int) -> str:
-    """How a process ended, from its exit status, or minus the signal: the end of a sentence."""
+    """The way in which a process ended, from its exit status, or minus the signal: the end of a sentence."""
     if status >= 0:
         return f"with exit status {status}"
     with suppress(ValueError):

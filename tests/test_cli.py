@@ -258,7 +258,7 @@ def _command(process):
     return []
 
 
-def _until(true, seconds=60):
+def _until(true, seconds=180):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

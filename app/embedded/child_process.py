@@ -87,7 +87,7 @@ class Child:
         return Patience(self.pid, seconds, cpu_seconds=self.loop_seconds, with_family=self.responds is not None)
 
     def describe_end(self) -> str:
-        """How it ended, as the end of a sentence."""
+        """The way in which it ended, as the end of a sentence."""
         status = None if self.process is None else self.process.poll()
         return "before it began" if status is None else describe_end(status)
 
