@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.errors import StartFailed
+from app.validated_copy import ValidatedCopy
 
 ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 KiB, MiB, GiB = 1 << 10, 1 << 20, 1 << 30
@@ -31,7 +32,7 @@ class _SecretFiles(PydanticBaseSettingsSource):
         return {name: value for name, value in found.items() if value is not None}
 
 
-class Settings(BaseSettings):
+class Settings(ValidatedCopy, BaseSettings):
     """Everything that may differ from one deployment to the next. Sizes are bytes, times seconds."""
 
     model_config = SettingsConfigDict(env_prefix="VALIANT_", frozen=True, extra="ignore")

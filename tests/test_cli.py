@@ -16,10 +16,13 @@ import pytest
 
 from app.cli import main
 
+VALIANT = [sys.executable, "-P", "-m", "app.cli"]
+
 
 def valiant(*arguments, **environment):
-    command = [sys.executable, "-P", "-m", "app.cli", *map(str, arguments)]
-    return subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [*VALIANT, *map(str, arguments)], env=os.environ | environment, stderr=subprocess.PIPE, text=True
+    )
 
 
 def failure(capsys, *arguments):
@@ -146,6 +149,24 @@ def test_up_serves_and_stops_cleanly(up_folder, number):
     assert len(up.children()) == 5
     assert "server" not in httpx.get(f"{up.address}/livez").headers
     assert up.end(number)[:2] == (0, [])
+
+
+@pytest.mark.slow
+def test_keys_are_created_before_up_runs_and_while_it_does(tmp_path):
+    def create(name, **environment):
+        command = [*VALIANT, "keys", "create", "--role", "admin", "--name", name]
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout[:4], "not shown again" in done.stderr) == (0, "vlt_", True), done.stderr
+        return {"Authorization": f"Bearer {done.stdout.strip()}"}
+
+    folder = tmp_path / "var"
+    first = create("first", VALIANT_DATA=str(folder))
+    up = Up(folder, VALIANT_AUTH="keys")
+    second = create("second", VALIANT_DATA=str(folder))
+    assert httpx.get(f"{up.address}/v1/me").status_code == 401
+    names = [httpx.get(f"{up.address}/v1/me", headers=each).json()["name"] for each in (first, second)]
+    assert names == ["first", "second"]
+    assert up.end()[:2] == (0, [])
 
 
 @pytest.mark.slow

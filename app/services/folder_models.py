@@ -16,6 +16,7 @@ from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported
 from app.ml.models.model import Model, decode
 from app.schemas.models import Model as ModelCard
+from app.services.lasting_threads import repeat
 from app.services.model_folder import ModelFile, model_files
 from app.services.model_loading import compiled_meanwhile
 from app.services.pointer_cache import Found
@@ -49,7 +50,7 @@ class FolderModels:
 
     def watch(self, seconds: float) -> None:
         """Look for changes for ever, in a thread."""
-        threading.Thread(target=self._watch, args=(seconds,), name="folder", daemon=True).start()
+        repeat(self.refresh, seconds, self._stopped, name="folder")
 
     def stop(self) -> None:
         self._stopped.set()
@@ -143,13 +144,6 @@ class FolderModels:
             self._served[model] = dict(versions)
         else:
             self._served.pop(model, None)
-
-    def _watch(self, seconds: float) -> None:
-        while not self._stopped.wait(seconds):
-            try:
-                self.refresh()
-            except OSError as error:
-                log.warning("folder_not_read", error=type(error).__name__)
 
 
 def _read(file: ModelFile, settings: Settings) -> tuple[Model, str, int]:

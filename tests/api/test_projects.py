@@ -1,10 +1,8 @@
 """Projects see nothing of each other: every operation with every kind of key, and every table."""
 
-import json
 import re
 import threading
 import time
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -17,13 +15,9 @@ from app.project_context import PROJECT
 from app.schemas.keys import KeySpec, Scope
 from app.services.passes import ANY_SCOPE, PUBLIC
 from app.store.unit_of_work import Work, WorkFactory
+from tests.api.inhabited_project import FLOWER, IRIS, OPERATIONS, inhabit, requested
 from tests.pgbouncer import pgbouncer
 
-ROOT = Path(__file__).parents[2]
-DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
-IRIS = (ROOT / "app" / "samples" / "iris.csv").read_bytes()
-FLOWER = {"sepal_length_cm": 5.1, "sepal_width_cm": 3.5, "petal_length_cm": 1.4, "petal_width_cm": 0.2}
-RAW = {"create_dataset": "?name=other&file_format=csv", "create_file": ""}
 ENDLESS = {"stream_job_events"}
 """Its response ends with the job: here it is requested with refused keys only."""
 CREATING = {
@@ -32,12 +26,6 @@ CREATING = {
     "list_calculators", "create_preference",
 }  # fmt: skip
 """Operations that name nothing of another project, and so succeed."""
-OPERATIONS = {
-    operation["operationId"]: (method, path)
-    for path, methods in DOCUMENT["paths"].items()
-    for method, operation in methods.items()
-    if method in {"get", "put", "post", "patch", "delete"}
-}
 
 
 @pytest.fixture(scope="module")
@@ -58,42 +46,7 @@ def key(services):
 def alpha(guarded, key, worker):
     """A project with one of everything: the header of its key, and the parameters of addresses that lead there."""
     header = key("alpha")
-
-    def send(method, path, body=None, **options):
-        response = guarded.request(method, path, json=body, headers=header, **options)
-        assert response.is_success, response.text
-        return response
-
-    dataset = send("POST", "/v1/datasets?name=iris&file_format=csv", content=IRIS).json()["id"]
-    body = {"model": "species", "dataset": "iris", "target": "species", "algorithm": {"name": "logistic"}}
-    job = send("POST", "/v1/jobs/train", body | {"name": "train-species"}).json()["id"]
-    until = time.monotonic() + 120
-    while (state := send("GET", f"/v1/jobs/{job}").json()["state"]) in {"queued", "running"}:
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    assert state == "succeeded"
-    send("PUT", "/v1/models/species/aliases/champion", {"version": 1})
-    send("POST", "/v1/models/species/predict?review=true&min_probability=0.99999", {"rows": [FLOWER]})
-    ids = {
-        "dataset_id": dataset,
-        "job_id": job,
-        "review_id": send("GET", "/v1/reviews").json()["items"][0]["id"],
-        "session_id": send("POST", "/v1/sessions", EXAMPLES["create_session"]["request"]).json()["id"],
-        "preference_id": send("POST", "/v1/preferences", EXAMPLES["create_preference"]["request"]).json()["id"],
-        "file_id": send("POST", "/v1/files", content=b"tree").json()["id"],
-        "key_id": send("GET", "/v1/keys").json()["items"][0]["id"],
-    }
-    return header, ids | {"model": "species", "version": 1, "alias": "champion", "name": "confusion_heatmap"}
-
-
-def requested(client, operation, parameters, headers):
-    method, path = OPERATIONS[operation]
-    path = re.sub(r"{(\w+)}", lambda found: str(parameters.get(found[1], "ridge")), path)
-    if operation in RAW:
-        return client.request(method, path + RAW[operation], headers=headers, content=IRIS)
-    if operation == "upload_dataset":
-        return client.request(method, path, headers=headers, files={"file": ("iris.csv", IRIS)}, data={"name": "other"})
-    return client.request(method, path, headers=headers, json=EXAMPLES.get(operation, {}).get("request"))
+    return header, inhabit(guarded, header)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
