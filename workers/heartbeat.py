@@ -7,10 +7,12 @@ whose database or broker hangs is not taken for a frozen one. That the worker re
 
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
+import structlog
+
 BEAT_SECONDS = 1.0
+log = structlog.get_logger(__name__)
 
 
 def beat(file: Path) -> None:
@@ -20,6 +22,8 @@ def beat(file: Path) -> None:
 
 def _beat(file: Path) -> None:
     while True:
-        with suppress(OSError):  # a full disk lets nobody make a file, but touch it
-            file.touch()
+        try:
+            file.touch()  # a full disk lets nobody make a file, but touch it
+        except Exception as error:  # noqa: BLE001  the next one may succeed
+            log.warning("not_beaten", error=type(error).__name__)
         time.sleep(BEAT_SECONDS)

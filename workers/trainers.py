@@ -202,7 +202,10 @@ class Trainers:
     def _keep(self) -> None:
         with self._changed:
             while not self._closed:
-                self._replace()
+                try:
+                    self._replace()
+                except Exception:  # the next check may succeed, and without a template no job starts
+                    log.exception("template_not_replaced")
                 self._changed.wait(self._check_seconds)
             if self._template is not None:
                 self._template.close()

@@ -27,14 +27,15 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def hasty(settings):
-    """A client of an API that wants keys, and waits for locks for a tenth of a second."""
+    """A client of an API that wants keys, waits for locks for a tenth of a second, and tries nothing again."""
     from starlette.testclient import TestClient
 
     from app.main import create_app
-    from app.store import engine
+    from app.store import engine, unit_of_work
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "_OPTIONS", engine._OPTIONS.replace("lock_timeout=10s", "lock_timeout=100ms"))
+        patch.setattr(unit_of_work, "_transient", lambda _: False)
         app = create_app(settings.model_copy(update={"auth": "keys"}))
         with TestClient(app) as client:
             yield client
@@ -54,6 +55,7 @@ def locked(services):
     @contextmanager
     def hold(*tables):
         with services.work.engine.connect() as connection:
+            connection.execute(text("set local idle_in_transaction_session_timeout = 0"))
             connection.execute(text(f"lock table {', '.join(tables)} in access exclusive mode"))
             yield
             connection.rollback()
@@ -67,7 +69,8 @@ def rows(services):
 
     def read(condition="true"):
         with services.work.engine.connect() as connection:
-            digest = "select md5(string_agg(t::text, '' order by t::text)) from {} t where {}"
+            row = "(to_jsonb(t) - 'last_used_at')::text"
+            digest = f"select md5(string_agg({row}, '' order by {row})) from {{}} t where {{}}"
             digests = {
                 table: connection.scalar(text(digest.format(table, condition)))
                 for table in connection.scalars(text(TABLES)).all()
@@ -152,7 +155,7 @@ def test_every_operation_leaves_one_entry_of_its_outcome(hasty, header, rows, en
         (entry,) = entries()[before:]
         assert (entry.action, entry.outcome) == (operation, response.status_code)
         assert entry.request_id == response.headers["x-request-id"]
-        assert entry.target == response.headers.get("location", response.request.url.path)
+        assert entry.target in {response.headers.get("location"), response.request.url.path}
         if response.is_success:
             succeeded.add(operation)
         if response.is_success and OPERATIONS[operation][0] != "delete" and not operation.startswith("validate_"):

@@ -112,3 +112,20 @@ def test_an_event_stream_ends_with_the_refusal_of_its_key(guarded, services, add
     again = guarded.get(f"/v1/jobs/{job}/events", headers=header)
     assert (again.status_code, again.json()["code"]) == (401, code)
     services.jobs.cancel(job)
+
+
+def test_a_result_that_took_long_is_refused_and_a_change_is_stated(guarded, losing, monkeypatch):
+    monkeypatch.setattr("app.api.edge.admission.LOOK_SECONDS", 0.0)
+    for method, url, name, status in (("GET", "/v1/datasets", "page", 401), ("POST", "/v1/files", "keep", 201)):
+        header, lose = losing("editor")
+        holder = getattr(guarded.app.services, url.split("/")[2])
+        work = getattr(holder, name)
+
+        def losing_meanwhile(*given, work=work, lose=lose, **named):
+            result = work(*given, **named)
+            lose()
+            return result
+
+        monkeypatch.setattr(holder, name, losing_meanwhile)
+        start, *_ = call(guarded, method, url, header, Caller([b"tree"]))
+        assert start["status"] == status

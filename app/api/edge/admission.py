@@ -1,5 +1,6 @@
 """Admission of a request to a route: its key, and what the route needs of it."""
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -66,28 +67,51 @@ class GuardedRoute(APIRoute):
             if entry := self._begin_entry(scope):
                 await run_in_threadpool(scope["app"].services.audit.complete, entry, outcome=refused.status)
             raise
-        receive, send = self.watched(scope, receive, send)
-        if entry := self._begin_entry(scope):
-            await self._handle_audited(entry, scope, receive, send)
-        else:
-            await super().handle(scope, receive, send)
+        await self._handle_admitted(scope, *self.watched(scope, receive, send))
+
+    async def _handle_admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Nobody has a response without its entry; a failure of ours has none, as it has changed nothing."""
+        entry = self._begin_entry(scope)
+        failure: Exception | None = None
+
+        async def noted(message: Message) -> None:
+            nonlocal failure
+            try:
+                if entry and message["type"] == "http.response.start":
+                    await self._complete(entry, message, scope["app"].services.audit)
+                await send(message)
+            except Exception as error:
+                failure = error
+                raise
+
+        try:
+            await super().handle(scope, receive, noted)
+        except RuntimeError as error:  # what the framework makes of a failure, as it takes the response for begun
+            raise failure or error from None
 
     @staticmethod
-    def watched(scope: Scope, receive: Receive, send: Send) -> tuple[Receive, Send]:
+    async def _complete(entry: "PendingEntry", start: Message, audit: "Audit") -> None:
+        if start["status"] < HTTPStatus.INTERNAL_SERVER_ERROR:
+            created = next((value.decode() for name, value in start["headers"] if name == b"location"), None)
+            await run_in_threadpool(audit.complete, entry, outcome=start["status"], created=created)
+
+    def watched(self, scope: Scope, receive: Receive, send: Send) -> tuple[Receive, Send]:
         """Both ends of an admitted request, which look at its rights again each second while bodies come and go.
 
-        The first raises what refuses a key; the second, where that is too late for a response, RightsEnded.
+        They raise what refuses the caller, or RightsEnded where a response has begun. One that states a change, which
+        stands, is sent whole.
         """
         if CALLER not in scope:
             return receive, send
         access: Access = scope["app"].services.access
-        checked_at = time.monotonic()
+        looked_at, changing, begun = time.monotonic(), self._is_changing(scope), False
 
         def look() -> None:
-            nonlocal checked_at
-            if time.monotonic() - checked_at >= LOOK_SECONDS and ENDS_ITSELF not in scope:
+            nonlocal looked_at
+            if time.monotonic() - looked_at >= LOOK_SECONDS and ENDS_ITSELF not in scope:
+                looked_at = math.inf  # the refusal is sent, if it is one
                 access.demand_rights(scope[CALLER])
-                checked_at = time.monotonic()
+                looked_at = time.monotonic()
 
         async def receiving() -> Message:
             message = await receive()
@@ -96,18 +120,25 @@ class GuardedRoute(APIRoute):
             return message
 
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.body":
+            nonlocal begun
+            if message["type"] == "http.response.start" and not changing:
+                look()
+            elif begun:
                 try:
                     look()
                 except ValiantError as refused:
                     raise RightsEnded(refused.code) from None
+            begun = message["type"] == "http.response.body"
             await send(message)
 
         return receiving, sending
 
+    def _is_changing(self, scope: Scope) -> bool:
+        """True for a route that changes something; predictions and queries do not."""
+        return scope["method"] != "GET" and not self.needs.isdisjoint(CHANGING)
+
     def _begin_entry(self, scope: Scope) -> "PendingEntry | None":
-        """Of a route that changes something; predictions and queries do not."""
-        if CALLER not in scope or scope["method"] == "GET" or self.needs.isdisjoint(CHANGING):
+        if CALLER not in scope or not self._is_changing(scope):
             return None
         audit: Audit = scope["app"].services.audit
         return audit.begin(
@@ -117,30 +148,6 @@ class GuardedRoute(APIRoute):
             outcome=self.status_code or int(HTTPStatus.OK),
             request_id=scope["request_id"],
         )
-
-    async def _handle_audited(self, entry: "PendingEntry", scope: Scope, receive: Receive, send: Send) -> None:
-        """Nobody has a response without its entry; a failure of ours has none, as it has changed nothing."""
-        audit: Audit = scope["app"].services.audit
-        failure: Exception | None = None
-
-        async def noted(message: Message) -> None:
-            nonlocal failure
-            if message["type"] == "http.response.start" and message["status"] < HTTPStatus.INTERNAL_SERVER_ERROR:
-                created = next((value.decode() for name, value in message["headers"] if name == b"location"), None)
-                try:
-                    await run_in_threadpool(audit.complete, entry, outcome=message["status"], created=created)
-                except Exception as error:
-                    failure = error
-                    raise
-            await send(message)
-
-        try:
-            await super().handle(scope, receive, noted)
-        except RuntimeError:  # what the framework makes of it, which takes the response for begun
-            if failure is None:
-                raise
-        if failure is not None:
-            raise failure
 
     async def admit(self, scope: Scope) -> None:
         """Before anything of the body is read. Raises what `Access` raises, and CredentialMissing."""
