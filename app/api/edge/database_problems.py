@@ -17,7 +17,8 @@ log = structlog.get_logger(__name__)
 def _no_database(request: Request, error: Exception) -> Response:
     if isinstance(error, DBAPIError) and isinstance(error.orig, DiskFull):
         return problems.named(request, StorageFull("The disk of the database is full."))
-    if isinstance(error, OperationalError | InterfaceError | PoolTimeout) or is_passing(error) or is_not_prepared(error):
+    away = isinstance(error, OperationalError | InterfaceError | PoolTimeout)
+    if away or is_passing(error) or is_not_prepared(error):
         problem = to_problem(error)
         log.error(problem.code, **to_log(error))
         return problems.respond(request, problem)
