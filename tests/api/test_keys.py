@@ -187,7 +187,7 @@ def test_guesses_do_not_load_the_database(settings, services):
 
 
 def test_a_flood_of_guesses_keeps_no_new_key_waiting(settings, services, key):
-    """From whatever address both come, as all do behind a proxy: what is stored is told from guesses without a look."""
+    """From whatever address both come, as all do behind a proxy: what is stored differs from guesses without a look."""
     from app.services.access import LOOKS_PER_SECOND, Access
     from app.services.key_tokens import new_token
     from app.services.passes import AuthUnavailable, ValiantError

@@ -140,7 +140,7 @@ def test_no_kind_of_credential_opens_what_is_not_its_own(guarded, alpha, needs, 
         if needs[operation] == PUBLIC or (refusal[1] == "model_not_covered" and needs[operation] == ANY_SCOPE):
             assert max(response.status_code for response in responses) < 500
             continue
-        problems = [response.json() | {"request_id": ""} for response in responses]
+        problems = [response.json() | {"request_id": "", "instance": ""} for response in responses]
         assert [response.status_code for response in responses] == [refusal[0]] * 2
         assert (problems[0]["code"], problems[1]) == (refusal[1], problems[0])
         assert not [value for name, value in own.items() if name.endswith("_id") and value in responses[0].text]
