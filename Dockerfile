@@ -32,7 +32,7 @@ WORKDIR /var/lib/valiant
 USER 10001:10001
 EXPOSE 8000 9000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=15s --timeout=10s --start-period=30s \
+HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=8 \
   CMD ["valiant", "health"]
 ENTRYPOINT ["valiant"]
 CMD ["api"]

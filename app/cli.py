@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from valiant.configuration import configured
         from valiant.key_commands import create_key
 
-        if options["client"] is not create_key or configured(options["url"]).key is not None:
+        in_database = options["client"] is create_key and (options["data"] or configured(options["url"]).key is None)
+        if not in_database:
             return perform(options)
         options["run"] = _first_key
     run = options.pop("run")

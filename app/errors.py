@@ -147,11 +147,6 @@ class VersionNotFound(ValiantError):
     code, status, title = "version_not_found", 404, "This model has no such version"
 
 
-class ModelUnavailable(ValiantError):
-    code, status, title = "model_unavailable", 503, "The model of the folder is not served"
-    remedy = "Correct its file as the detail states; `valiant serve` tries it again when it has changed."
-
-
 class PlotNotFound(ValiantError):
     code, status, title = "plot_not_found", 404, "This version has no such plot"
     remedy = "Take a name of the list of plots of the version."

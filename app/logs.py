@@ -93,6 +93,11 @@ def unexpected(error: Exception) -> None:
     _log.error("unexpected", error=type(error).__name__, exc_info=error)
 
 
+def cut(error: Exception) -> None:
+    """The log line of a response whose rest is not sent, as intended."""
+    _log.info("response_cut", reason=str(error))
+
+
 def _line(_: Any, __: str, event: EventDict) -> str:
     return _written(event)
 

@@ -3,10 +3,11 @@
 python -m app.main > app/openapi.json       writes the OpenAPI document anew
 """
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from app.api import fast, routes
 from app.api.edge import openapi, problems
+from app.api.edge.event_loop_pulse import Pulse
 from app.api.edge.hosts import Hosts
 from app.api.edge.middleware import Surroundings
 from app.api.edge.problems import with_head
@@ -63,6 +65,7 @@ def create_app(
     app.state.metrics = measured
     app.state.draining = False
     app.state.job_reads = SharedReads()
+    app.state.pulse = Pulse()
     if services is not None:
         app.services = services  # type: ignore[assignment]  # those of a folder have all that their routes use
     if routers is None:
@@ -113,9 +116,13 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
     app.services = build(settings, role="api")
     app.services.access.start()
     app.services.datasets.warm()
+    pulse = asyncio.create_task(app.state.pulse.run(settings.beat_file))
     try:
         yield
     finally:
+        pulse.cancel()
+        with suppress(asyncio.CancelledError):
+            await pulse
         app.services.close()
         del app.services
 

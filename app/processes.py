@@ -9,9 +9,16 @@ from app.health import responds
 from app.ports import address
 from app.settings import Settings
 
+API_LOOP_SECONDS = 30.0
+"""Processor time that an API may spend without its event loop: nothing there takes a second."""
+
 
 def api(settings: Settings, folder: Folder, *, to_terminal: bool) -> Child:
-    return _process("api", settings, folder, to_terminal=to_terminal)
+    beat = folder.run / f"api-{settings.port}.beat"
+    child = _process("api", settings.model_copy(update={"beat_file": beat}), folder, to_terminal=to_terminal)
+    child.ready = lambda: responds(f"{address(settings)}/livez")
+    child.beat, child.loop_seconds = beat, API_LOOP_SECONDS
+    return child
 
 
 def worker(settings: Settings, folder: Folder, *, number: int = 1, to_terminal: bool = False) -> Child:
@@ -19,7 +26,7 @@ def worker(settings: Settings, folder: Folder, *, number: int = 1, to_terminal: 
     beat = folder.run / f"worker-{number}.beat"
     own = settings.model_copy(update={"worker_metrics_port": port and port + number - 1, "beat_file": beat})
     child = _process("worker", own, folder, number=number, to_terminal=to_terminal)
-    child.beat = beat
+    child.ready, child.beat = lambda: child.seen_at is not None, beat
     return child
 
 
@@ -29,7 +36,7 @@ def _process(command: str, settings: Settings, folder: Folder, *, to_terminal: b
         command=[sys.executable, "-P", "-m", "app.cli", command],
         folder=folder,
         cwd=folder.run,  # by which the next start recognises it
-        ready=(lambda: responds(f"{address(settings)}/livez")) if command == "api" else (lambda: True),
+        ready=lambda: False,
         environment=os.environ | variables(settings),
         to_terminal=to_terminal,
     )

@@ -44,6 +44,8 @@ def _dataset(value: object) -> UUID | str:
 
 
 def _job(value: object) -> UUID | str:
+    if isinstance(value, UUID):
+        return value
     if isinstance(value, str) and (found := as_id(value) or (re.fullmatch(JOB_NAME, value) and value)):
         return found
     raise ValueError("It should be the id or the name of a job.")

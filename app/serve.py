@@ -1,6 +1,7 @@
 """The API on one port: one process, drained before it stops."""
 
 import asyncio
+import math
 import socket
 import ssl
 import threading
@@ -62,7 +63,7 @@ def configured(app: Application) -> uvicorn.Config:
         ssl_keyfile=settings.tls_key,  # Python's own contexts accept TLS 1.2 and newer
         headers=[HSTS] if settings.tls_cert else None,
         timeout_keep_alive=75,  # longer than a load balancer's idle timeout, else it sees resets
-        timeout_graceful_shutdown=25,
+        timeout_graceful_shutdown=math.ceil(settings.request_grace_seconds),
     )
 
 

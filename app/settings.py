@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.errors import StartFailed
+from app.validated_copy import ValidatedCopy
 
 ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 KiB, MiB, GiB = 1 << 10, 1 << 20, 1 << 30
@@ -31,7 +32,7 @@ class _SecretFiles(PydanticBaseSettingsSource):
         return {name: value for name, value in found.items() if value is not None}
 
 
-class Settings(BaseSettings):
+class Settings(ValidatedCopy, BaseSettings):
     """Everything that may differ from one deployment to the next. Sizes are bytes, times seconds."""
 
     model_config = SettingsConfigDict(env_prefix="VALIANT_", frozen=True, extra="ignore")
@@ -143,6 +144,12 @@ class Settings(BaseSettings):
     )
     drain_seconds: float = Field(
         0, ge=0, description="Time in seconds between the first response of not ready and the end of the process."
+    )
+    request_grace_seconds: float = Field(
+        25,
+        ge=0,
+        description="Time in seconds that open requests get to end when the API stops. Under `valiant up` 2, if it is "
+        "not set.",
     )
     upload_timeout_seconds: PositiveFloat = Field(
         60, description="Longest time in seconds without a byte of an upload; then it is refused with 408."
@@ -258,17 +265,20 @@ class Settings(BaseSettings):
     )
     beat_file: Path | None = Field(
         None,
-        description="File whose time of modification a worker renews every second; null: no such file. `valiant up` "
-        "gives one to each of its workers, and replaces a worker that does not renew it for `lease_seconds`.",
+        description="File whose time of modification a worker that is ready, or an API, renews every second; null: no "
+        "such file. `valiant up` gives one to each, and replaces a process that neither renews it nor computes "
+        "anything for `lease_seconds`.",
     )
     watchdog_seconds: PositiveFloat = Field(
-        60, description="Time in seconds after which an idle worker restarts that has received nothing from the broker."
+        60,
+        description="Time in seconds after which an idle worker restarts that has received nothing from the broker, "
+        "and after which a worker replaces a process of its own that neither responds nor computes anything.",
     )
     worker_grace_seconds: float = Field(
         10,
         ge=0,
         description="Time in seconds that a running job gets to finish when its worker stops; then it begins again on "
-        "another.",
+        "another. Under `valiant up` 2, if it is not set.",
     )
     parse_memory_bytes: PositiveInt = Field(
         2 * GiB, description="Memory limit in bytes of a process that parses an upload."
@@ -279,7 +289,9 @@ class Settings(BaseSettings):
     )
 
     # pictures
-    plot_seconds: PositiveFloat = Field(20, description="Longest time in seconds to draw a picture of a plot.")
+    plot_seconds: PositiveFloat = Field(
+        20, description="Processor time in seconds that drawing a picture of a plot may take."
+    )
     plot_memory_bytes: PositiveInt = Field(
         GiB,
         description="Limit in bytes on the memory that the process that draws pictures of plots may reserve; it "

@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import processes
 from app.disk_space import Reserve, free
-from app.embedded.child_process import Child
+from app.embedded.child_process import Child, stop_all
 from app.embedded.stack import Stack
 from app.errors import StartFailed
 from app.ports import address, demand_keys, listen
@@ -22,6 +22,8 @@ from app.supervising import LOOK_SECONDS, keep, report
 from migrations.schema_revision import upgrade
 
 SPARE_CONNECTIONS = 20
+GRACE_SECONDS = 2.0
+"""Time that requests and jobs get to end when everything stops: who pressed Ctrl-C waits for it."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -98,14 +100,15 @@ def _start(settings: Settings, undo: ExitStack, *, workers: int, to_terminal: bo
         raise StartFailed("There is no database.")
     if repaired := upgrade(stack.settings.database_url.get_secret_value()):
         report(f"The database was repaired: {repaired}.")
+    hasty = _hasty(stack.settings)
     own = [
-        processes.api(stack.settings, stack.folder, to_terminal=to_terminal),
+        processes.api(hasty, stack.folder, to_terminal=to_terminal),
         *(
-            processes.worker(stack.settings, stack.folder, number=number, to_terminal=to_terminal)
+            processes.worker(hasty, stack.folder, number=number, to_terminal=to_terminal)
             for number in range(1, workers + 1)
         ),
     ]
-    undo.callback(_stop, own)
+    undo.callback(stop_all, own)
     for child in own:
         child.spawn()
     for child in own:
@@ -113,11 +116,10 @@ def _start(settings: Settings, undo: ExitStack, *, workers: int, to_terminal: bo
     return stack, own
 
 
-def _stop(children: Sequence[Child]) -> None:
-    for child in children:
-        child.begin_stop()
-    for child in children:
-        child.stop()
+def _hasty(settings: Settings) -> Settings:
+    """The same settings, with a short grace where none is set."""
+    grace = {"request_grace_seconds", "worker_grace_seconds"} - settings.model_fields_set
+    return settings.model_copy(update=dict.fromkeys(grace, GRACE_SECONDS))
 
 
 def _wait_for_room(reserve: Reserve) -> None:

@@ -1,4 +1,4 @@
-"""The two roots of everything that travels on the wire. Imports nothing of ours."""
+"""The two roots of everything that travels on the wire. Nothing here knows what travels."""
 
 from typing import Any
 
@@ -13,8 +13,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from app.validated_copy import ValidatedCopy
 
-class Wire(BaseModel):
+
+class Wire(ValidatedCopy, BaseModel):
     """A response. An optional field that is unknown is absent, not null; every other field is always there."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False, json_schema_serialization_defaults_required=True)
@@ -62,7 +64,7 @@ def _read_from_json(schema: Any) -> None:
             _read_from_json(inner)
 
 
-class Body(BaseModel):
+class Body(ValidatedCopy, BaseModel):
     """A request. An unknown field is a fault; strings and booleans are no numbers, and numbers are neither."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)

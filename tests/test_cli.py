@@ -16,10 +16,13 @@ import pytest
 
 from app.cli import main
 
+VALIANT = [sys.executable, "-P", "-m", "app.cli"]
+
 
 def valiant(*arguments, **environment):
-    command = [sys.executable, "-P", "-m", "app.cli", *map(str, arguments)]
-    return subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [*VALIANT, *map(str, arguments)], env=os.environ | environment, stderr=subprocess.PIPE, text=True
+    )
 
 
 def failure(capsys, *arguments):
@@ -149,6 +152,24 @@ def test_up_serves_and_stops_cleanly(up_folder, number):
 
 
 @pytest.mark.slow
+def test_keys_are_created_before_up_runs_and_while_it_does(tmp_path):
+    def create(name, **environment):
+        command = [*VALIANT, "keys", "create", "--role", "admin", "--name", name]
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout[:4], "not shown again" in done.stderr) == (0, "vlt_", True), done.stderr
+        return {"Authorization": f"Bearer {done.stdout.strip()}"}
+
+    folder = tmp_path / "var"
+    first = create("first", VALIANT_DATA=str(folder))
+    up = Up(folder, VALIANT_AUTH="keys")
+    second = create("second", VALIANT_DATA=str(folder))
+    assert httpx.get(f"{up.address}/v1/me").status_code == 401
+    names = [httpx.get(f"{up.address}/v1/me", headers=each).json()["name"] for each in (first, second)]
+    assert names == ["first", "second"]
+    assert up.end()[:2] == (0, [])
+
+
+@pytest.mark.slow
 def test_up_starts_again_what_dies(up_folder):
     up = Up(up_folder)
     victims = [up.of("api"), up.of("worker")]
@@ -159,8 +180,46 @@ def test_up_starts_again_what_dies(up_folder):
     _until(lambda: _ready(up.address))
     code, alive, messages = up.end()
     assert (code, alive) == (0, [])
-    assert "api ended by itself" in messages
-    assert "worker ended by itself" in messages
+    assert "api ended by itself, by signal SIGKILL" in messages
+    assert "worker ended by itself, by signal SIGKILL" in messages
+
+
+@pytest.mark.slow
+def test_up_replaces_whatever_part_froze(up_folder):
+    """Postgres and both Redis give no sign of life by themselves; the API and a worker do."""
+    up = Up(up_folder, VALIANT_LEASE_SECONDS="4")
+    _until(lambda: _ready(up.address))
+    frozen = up.children()
+    assert len(frozen) == 5
+    for child in frozen:
+        child.suspend()
+    _until(lambda: not any(child.is_running() for child in frozen), 120)
+    _until(lambda: len(up.children()) == 5 and _ready(up.address), 120)
+    code, alive, messages = up.end()
+    assert (code, alive) == (0, [])
+    for name in ("postgres", "broker", "cache", "api", "worker"):
+        assert f"{name} is frozen" in messages
+
+
+@pytest.mark.slow
+def test_a_worker_by_hand_states_that_it_needs_a_supervisor(stack, monkeypatch):
+    from app.processes import variables
+
+    for name in ("INVOCATION_ID", "SYSTEMD_EXEC_PID", "SUPERVISOR_ENABLED"):
+        monkeypatch.delenv(name, raising=False)
+    for changes, count in (({}, 1), ({"INVOCATION_ID": "0" * 32}, 0)):
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "app.cli", "worker"],
+            env=os.environ | variables(stack.settings) | changes,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        lines = []
+        while (line := process.stdout.readline()) and '"ready"' not in line:
+            lines.append(line)
+        process.terminate()
+        rest = process.communicate()[0]
+        assert process.returncode == 0
+        assert sum("no_supervisor" in line for line in [*lines, *rest.splitlines()]) == count
 
 
 @pytest.mark.slow
@@ -220,7 +279,7 @@ def _command(process):
     return []
 
 
-def _until(true, seconds=60):
+def _until(true, seconds=180):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

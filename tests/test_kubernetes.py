@@ -84,6 +84,12 @@ def test_probes_go_to_what_is_served(name):
     assert name != "valiant-api" or paths <= set(PATHS)
 
 
+@pytest.mark.parametrize("name", SERVING)
+def test_a_starved_pod_is_not_restarted_at_once(name):
+    probe = CONTAINERS[name]["livenessProbe"]
+    assert (probe["timeoutSeconds"], probe["failureThreshold"]) == (5, 8)
+
+
 def test_pods_are_given_the_time_they_take_to_stop():
     api, worker = (PODS[name]["spec"]["terminationGracePeriodSeconds"] for name in SERVING)
     drain = float(next(v["value"] for v in CONTAINERS["valiant-api"]["env"] if v["name"] == "VALIANT_DRAIN_SECONDS"))

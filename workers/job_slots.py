@@ -1,7 +1,8 @@
 """Runs jobs in the slots of one worker process."""
 
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from uuid import UUID
 
 import structlog
@@ -14,8 +15,9 @@ from app.queue import publish
 from app.store.job_records import Claim
 from app.tracing import trace_id
 from app.wiring import Services
-from workers.supervisor import Attempt, Verdict
+from workers.supervisor import Attempt
 from workers.trainers import Trainers
+from workers.verdict import Verdict
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +32,8 @@ class Runner:
         self._own_queue = own_queue
         self._slots = threading.BoundedSemaphore(services.settings.worker_concurrency)
         self._attempts: set[Attempt] = set()
+        self._taken = 0
+        """Slots that are not free: attempts run in them, they are lent, or they wait for a trainer."""
         self._lent = 0
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
@@ -38,28 +42,24 @@ class Runner:
     @property
     def busy(self) -> bool:
         """True if every slot is taken."""
-        with self._lock:
-            return len(self._attempts) + self._lent >= self._services.settings.worker_concurrency
+        return self._taken >= self._services.settings.worker_concurrency
 
     def slots(self) -> dict[str, int]:
-        """Number of slots that run attempts, are lent to attempts of other slots, and are idle."""
+        """Number of slots that run attempts, are lent to attempts of other slots, wait for a trainer, and are idle."""
         with self._lock:
-            running, lent = len(self._attempts), self._lent
-        return {"running": running, "lent": lent, "idle": self._services.settings.worker_concurrency - running - lent}
+            running, lent, taken = len(self._attempts), self._lent, self._taken
+        idle = self._services.settings.worker_concurrency - taken
+        return {"running": running, "lent": lent, "starting": taken - running - lent, "idle": idle}
 
     def run(self) -> None:
         """One attempt of the job whose turn it is: each message, whatever job it is about, brings one forward."""
-        with self._slots:
+        with self._slot():
             self._run()
 
     def run_unannounced(self) -> bool:
         """The same without a message. False if there was no job or no free slot."""
-        if not self._slots.acquire(blocking=False):
-            return False
-        try:
-            return self._run()
-        finally:
-            self._slots.release()
+        with self._slot(blocking=False) as is_free:
+            return is_free and self._run()
 
     def lend(self, job_id: UUID) -> None:
         """A slot for a trainer that does several things at once; again later, behind all who wait, if it wants more."""
@@ -67,12 +67,12 @@ class Runner:
             attempt = next((one for one in self._attempts if one.job_id == job_id), None)
         if attempt is None:
             return
-        with self._slots:
-            self._count(1)
+        with self._slot():
+            self._count(lent=1)
             try:
                 again = attempt.lend()
             finally:
-                self._count(-1)
+                self._count(lent=-1)
         if again:
             self._offer(job_id)
 
@@ -132,9 +132,23 @@ class Runner:
         """Have Celery lend it a slot of this worker as soon as one is free."""
         publish(self._services.celery, job_id, LEND, self._own_queue)
 
-    def _count(self, change: int) -> None:
+    @contextmanager
+    def _slot(self, *, blocking: bool = True) -> Iterator[bool]:
+        """True with a slot that is taken until the block ends; False if none is free and the call may not block."""
+        if not self._slots.acquire(blocking=blocking):
+            yield False
+            return
+        self._count(taken=1)
+        try:
+            yield True
+        finally:
+            self._count(taken=-1)
+            self._slots.release()
+
+    def _count(self, *, taken: int = 0, lent: int = 0) -> None:
         with self._lock:
-            self._lent += change
+            self._taken += taken
+            self._lent += lent
 
     def _add(self, attempt: Attempt) -> None:
         with self._lock:

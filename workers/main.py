@@ -1,10 +1,12 @@
 """The worker: Celery hands out ids in a pool of threads, each of which watches one trainer at a time."""
 
 import logging
+import threading
 import warnings
 from typing import Any
 from uuid import uuid4
 
+import structlog
 from celery import signals
 from celery.exceptions import SecurityWarning
 from kombu.entity import Queue
@@ -18,23 +20,30 @@ from workers.heartbeat import beat
 from workers.job_slots import Runner
 from workers.metrics_server import serve
 from workers.periodic_duties import Tending
+from workers.restarts import is_supervised
 from workers.tasks import register
 from workers.trainers import Trainers
 from workers.watchdog import Watchdog
 
 CANARY_EXPIRY_SECONDS = 3600
+UNSUPERVISED = (
+    "This worker ends itself, with status 75, when it no longer receives messages, and nothing is known here that "
+    "starts it again. Run it by `valiant up`, by systemd with Restart=always, or in a container that restarts."
+)
+log = structlog.get_logger(__name__)
 
 
 def main(settings: Settings) -> int:
     """Run until SIGTERM or SIGINT; the exit status. Trainers at work then have `worker_grace_seconds` to end."""
     configure(settings.log_level)
-    for chatty in ("celery.worker.strategy", "celery.app.trace"):  # two lines a message, canaries included
+    # Two lines a message, canaries included; and "ready" before it is.
+    for chatty in ("celery.worker.strategy", "celery.app.trace", "celery.apps.worker"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     warnings.simplefilter("ignore", SecurityWarning)  # it is about root and pickle; nothing here reads pickle
-    if settings.beat_file is not None:
-        beat(settings.beat_file)
+    if not is_supervised(settings):
+        log.warning("no_supervisor", consequence=UNSUPERVISED)
     services = build(settings, role="worker")
-    trainers = Trainers()
+    trainers = Trainers(patience_seconds=settings.watchdog_seconds)
     incarnation = uuid4().hex  # a name that no earlier life of this worker had
     own_queue = f"{QUEUE}.{incarnation}"
     runner = Runner(services, trainers, own_queue)
@@ -57,15 +66,32 @@ def main(settings: Settings) -> int:
         without_heartbeat=True,
     )
 
+    def begin(**_: Any) -> None:
+        watchdog.begin()
+
     signals.setup_logging.connect(_keep_our_logs)
+    signals.worker_ready.connect(begin)
     stop_gracefully(tending, runner, settings.worker_grace_seconds)
     tending.start()
+    threading.Thread(target=_report_ready, args=(trainers, tending, settings), name="start", daemon=True).start()
     celery.start()
     runner.join()
     tending.leave()
     trainers.close()
     services.close()
     return int(celery.exitcode or 0)
+
+
+def _report_ready(trainers: Trainers, tending: Tending, settings: Settings) -> None:
+    """Once this worker can run jobs: trainers can be started, and it has looked for jobs in the database."""
+    try:
+        trainers.wait()
+    except RuntimeError:  # it is stopping
+        return
+    tending.wait()
+    log.info("ready", slots=settings.worker_concurrency)
+    if settings.beat_file is not None:
+        beat(settings.beat_file)
 
 
 def _keep_our_logs(**_: Any) -> None:

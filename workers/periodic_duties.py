@@ -36,10 +36,15 @@ class Tending:
         self._runner = runner
         self._watchdog = watchdog
         self._stopping = threading.Event()
+        self._begun = threading.Event()
         self._standing_in = threading.Lock()
 
     def start(self) -> None:
         threading.Thread(target=self._tend, name="tending", daemon=True).start()
+
+    def wait(self) -> None:
+        """Return once these duties were done for the first time: the database knows this worker."""
+        self._begun.wait()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -67,7 +72,8 @@ class Tending:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
         self._services.recovery.sweep(held)
         with self._services.work.across_projects() as w:
-            w.workers.seen(self._name)
+            w.workers.seen(self._name, self._services.attempts.holder)
+        self._begun.set()
 
     def _stand_in(self) -> None:
         """Jobs from the database, while there are any and the broker is silent."""

@@ -8,7 +8,6 @@ import json
 import os
 import select
 import selectors
-import signal
 import socket
 import tempfile
 import threading
@@ -16,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -26,6 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.disk_space import crowded
 from app.errors import Cancelled, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
+from app.liveness import LOOK_SECONDS, describe_end
 from app.schemas.datasets import Dataset
 from app.schemas.files import StoredFile
 from app.schemas.jobs import JobState
@@ -38,29 +38,17 @@ from workers import trainer_frames as frames
 from workers.parallel_fits import TAKEN
 from workers.trainer_messages import Bytes, Order, read_outcome
 from workers.trainers import Trainer
+from workers.verdict import Verdict
 
 log = structlog.get_logger(__name__)
 
 PIPE_CHUNK = 1 << 20
-LOOK_SECONDS = 1.0
-"""Seconds between two looks at a trainer that reports nothing."""
 RETURN_SECONDS = 0.1
 """So often whoever lends a slot looks whether there is still a use for it."""
 TAKE_SECONDS = 5.0
 """A slot that nobody takes for so long is taken back."""
 LAST_WORDS = 100
 """Chunks of a trainer's output that are kept for the log."""
-
-
-class Verdict(Enum):
-    """Why we ended a trainer that had not ended itself."""
-
-    CANCELLED = auto()
-    LEASE_LOST = auto()
-    TIMED_OUT = auto()
-    STOPPED = auto()
-    NOT_FED = auto()
-    NOT_KEPT = auto()
 
 
 class Attempt:
@@ -75,6 +63,8 @@ class Attempt:
         self._requested = 0
         """Slots that the trainer could use besides its own."""
         self._deadline = time.monotonic() + claim.time_limit_seconds
+        self._is_fed = False
+        """True while the trainer has all that was requested of us, so that it waits for nobody."""
         self._over = threading.Event()
         self._verdict: Verdict | None = None
         self._unfed: ValiantError | None = None
@@ -136,11 +126,11 @@ class Attempt:
             except LeaseLost:
                 self.end(Verdict.LEASE_LOST)
                 return
-            except SQLAlchemyError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next beat may be better
                 log.warning("beat_missed", reason=type(error).__name__)
                 continue
-            if state is JobState.CANCELLING:
-                self.end(Verdict.CANCELLED)
+            if state is JobState.CANCELLING and self._verdict is None:
+                _thread(partial(self.end, Verdict.CANCELLED))  # which may wait for the template: the heart beats on
 
     def _feed(self) -> None:
         """The order, then every input chunk by chunk: never more than one of them is in memory here."""
@@ -160,6 +150,7 @@ class Attempt:
                 self._write_all(frames.CHUNK, services.attempts.kept(self._claim, stored))
             for dataset in datasets:
                 self._write_all(frames.CHUNK, services.datasets.payloads(dataset.id))
+            self._is_fed = True
         except (OSError, ValueError):  # the pipe broke, or was closed: the listener knows why
             return
         except ValiantError as error:  # deleted in the meantime
@@ -175,7 +166,9 @@ class Attempt:
         self._write(frames.END)
 
     def _write(self, kind: bytes, payload: bytes = b"") -> None:
+        self._is_fed = True
         frames.write(self._trainer.inlet, kind, payload)
+        self._is_fed = False
 
     def _order(
         self, datasets: Sequence[Dataset], pointers: Sequence[Pointer], files: Sequence[StoredFile], stored: int
@@ -196,7 +189,7 @@ class Attempt:
 
     def _listen(self) -> None:
         """Until the trainer has closed its pipes, which at the deadline it is made to do."""
-        assembler = frames.Assembler()
+        assembler, patience = frames.Assembler(), self._trainer.patience()
         with selectors.DefaultSelector() as selector:
             selector.register(self._trainer.outlet, selectors.EVENT_READ)
             selector.register(self._trainer.prints, selectors.EVENT_READ)
@@ -205,8 +198,13 @@ class Attempt:
                 if left <= 0:
                     self.end(Verdict.TIMED_OUT)
                 ready = selector.select(min(left, LOOK_SECONDS) if left > 0 else LOOK_SECONDS)
-                if not ready and not self._trainer.alive:
+                if ready:
+                    patience.renew()
+                elif not self._trainer.alive:
                     return  # somebody it started holds its pipes
+                elif (end := patience.look(is_expected=self._is_fed)) is not None:
+                    log.warning("trainer_unresponsive", reason=str(end))
+                    self.end(Verdict.FROZEN)
                 for key, _ in ready:
                     chunk = os.read(key.fd, PIPE_CHUNK)
                     if not chunk:
@@ -282,7 +280,7 @@ class Attempt:
         if "bad_alloc" in words or "Memory allocation still failed" in words:
             self._fail(self._problem(OutOfMemory()))
             return
-        how = f"by signal {signal.Signals(-status).name}" if status < 0 else f"with exit status {status}"
+        how = describe_end(status)
         log.warning("trainer_crashed", how=how, output=words)
         error = TrainerCrashed(f"The last attempt ended {how}.")
         self._services.attempts.fail(self._claim, self._problem(error), retry=True)
@@ -294,6 +292,8 @@ class Attempt:
                 attempts.stop(self._claim)
             case Verdict.TIMED_OUT:
                 attempts.time_out(self._claim)
+            case Verdict.FROZEN:
+                attempts.fail(self._claim, self._problem(TrainerCrashed("The last attempt was frozen.")), retry=True)
             case Verdict.STOPPED:
                 attempts.release(self._claim)
             case Verdict.NOT_FED:

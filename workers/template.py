@@ -25,7 +25,7 @@ from app.ml.training.receipt import libraries
 from app.process_memory import uncollected, without_optional
 from workers import trainer
 from workers.parallel_fits import die_with
-from workers.template_protocol import ALIVE, END, REQUEST, RESPONSE, RUNNING, START
+from workers.template_protocol import ALIVE, END, READY, REQUEST, RESPONSE, RUNNING, START
 
 LAZY = "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.spatial.distance", "scipy.special"
 """Modules that scipy imports with their first use."""
@@ -33,6 +33,8 @@ PIPES = 4
 """Pipes of a trainer: its inlet, its outlet, its output, and the socket of slots."""
 IDLE_SECONDS = 0.5
 """Without a trainer and without a request for so long, there is time for kernels."""
+NICENESS = 5
+"""Jobs wait for requests, not requests for jobs."""
 
 
 class Template:
@@ -66,6 +68,8 @@ class Template:
             self._control.sendall(RESPONSE.pack(self._respond(operation, pid, descriptors)))
 
     def _respond(self, operation: bytes, pid: int, descriptors: Sequence[int]) -> int:
+        if operation == READY:
+            return 0
         if operation == START:
             return self._start(descriptors)
         if operation == ALIVE:
@@ -152,6 +156,7 @@ def _train(template: int, control: socket.socket, descriptors: Sequence[int], be
     """Be a trainer. beyond: bytes that do not count towards its memory."""
     control.close()
     os.setpgid(0, 0)
+    os.nice(NICENESS)
     inlet, outlet, prints, grants = descriptors
     os.dup2(prints, sys.stdout.fileno())
     os.dup2(prints, sys.stderr.fileno())

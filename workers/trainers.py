@@ -1,5 +1,6 @@
 """Trainers: processes of one job each, forked from a template that has imported what a fit needs."""
 
+import math
 import os
 import signal
 import socket
@@ -7,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import IO
+from typing import IO, TypeVar
 
 import structlog
 
-from workers.template_protocol import ALIVE, END, KILL, REQUEST, RESPONSE, RUNNING, START
+from app.liveness import PATIENCE_SECONDS, Patience, describe_end, wait_until_readable
+from workers.template_protocol import ALIVE, END, KILL, READY, REQUEST, RESPONSE, RUNNING, START
 
 log = structlog.get_logger(__name__)
 
@@ -28,18 +30,18 @@ _OWN = {
     "PYTHONHASHSEED": "0",  # same receipt, same bytes
     "PYTHONUNBUFFERED": "1",
 }
-RESPONSE_SECONDS = 60.0
-"""Longest wait for a response of a template; one that takes longer is ended, and its trainers with it."""
 LONGEST_PAUSE = 0.05
 """Seconds between two looks at a trainer that is being ended."""
+T = TypeVar("T")
 
 
 class Template:
     """The process that trainers are forked from. It dies with the thread that started it, its trainers die with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_seconds: float) -> None:
+        """patience_seconds: time after which it, or a trainer, is frozen that should respond and computes nothing."""
+        self.patience_seconds = patience_seconds
         self._control, theirs = socket.socketpair()
-        self._control.settimeout(RESPONSE_SECONDS)
         self._lock = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - a command of our own making
@@ -55,10 +57,11 @@ class Template:
         return self._process.poll() is None
 
     def request(self, operation: bytes, pid: int = 0, descriptors: Sequence[int] = ()) -> int:
-        """Response of the template. Raises OSError when it is gone, or does not respond in time."""
+        """Response of the template. Raises OSError when it is gone, or frozen: then it is ended, with its trainers."""
         with self._lock:
             try:
                 socket.send_fds(self._control, [REQUEST.pack(operation, pid)], descriptors)
+                wait_until_readable(self._control, Patience(self._process.pid, self.patience_seconds))
                 response = self._control.recv(RESPONSE.size, socket.MSG_WAITALL)
                 if not response:
                     raise ConnectionResetError("The template is gone.")
@@ -66,6 +69,10 @@ class Template:
                 self._process.kill()
                 raise
         return int(RESPONSE.unpack(response)[0])
+
+    def wait(self) -> None:
+        """Return once it can start trainers. Raises OSError when it is gone, or frozen."""
+        self.request(READY)
 
     def start(self, descriptors: Sequence[int]) -> int:
         """The process id of a new trainer with these pipes. Raises OSError when no process can be had."""
@@ -105,6 +112,10 @@ class Trainer:
             for descriptor in given[:3]:
                 os.close(descriptor)
             slots.close()
+
+    def patience(self) -> Patience:
+        """Patience without a limit on time: that is the job's. It may wait for its forks."""
+        return Patience(self.pid, self._template.patience_seconds, hard_seconds=math.inf, with_family=True)
 
     @property
     def alive(self) -> bool:
@@ -149,8 +160,9 @@ class Trainers:
     it ends.
     """
 
-    def __init__(self, *, check_seconds: float = 1.0) -> None:
-        self._check_seconds = check_seconds
+    def __init__(self, *, check_seconds: float = 1.0, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """patience_seconds: as of `Template`."""
+        self._check_seconds, self._patience_seconds = check_seconds, patience_seconds
         self._changed = threading.Condition()
         self._template: Template | None = None
         self._closed = False
@@ -159,6 +171,13 @@ class Trainers:
 
     def start(self) -> Trainer:
         """A new trainer, when a process can be had. Raises RuntimeError after `close`."""
+        return self._from_template(Trainer)
+
+    def wait(self) -> None:
+        """Return once trainers can be started. Raises RuntimeError after `close`."""
+        self._from_template(Template.wait)
+
+    def _from_template(self, take: Callable[[Template], T]) -> T:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or (self._template is not None and self._template.alive))
@@ -166,7 +185,7 @@ class Trainers:
                     raise RuntimeError("The worker is closing.")
                 template = self._template
             try:
-                return Trainer(template)
+                return take(template)
             except OSError:
                 log.exception("trainer_not_started")
             with self._changed:
@@ -183,18 +202,21 @@ class Trainers:
     def _keep(self) -> None:
         with self._changed:
             while not self._closed:
-                self._replace()
+                try:
+                    self._replace()
+                except Exception:  # the next check may succeed, and without a template no job starts
+                    log.exception("template_not_replaced")
                 self._changed.wait(self._check_seconds)
             if self._template is not None:
                 self._template.close()
 
     def _replace(self) -> None:
         if self._template is not None and not self._template.alive:
-            log.warning("template_died", status=self._template.close())
+            log.warning("template_died", how=describe_end(self._template.close()))
             self._template = None
         if self._template is None:
             try:
-                self._template = Template()
+                self._template = Template(self._patience_seconds)
             except OSError:  # no process to be had now; the next check tries again
                 log.exception("template_failed")
             else:

@@ -1,7 +1,8 @@
 """The watchdog of a worker: one whose consumer is lost restarts.
 
 While the broker responds it sends this worker a canary through it. A worker with a free slot that receives nothing for
-`watchdog_seconds` has lost its consumer without noticing: it leaves and is started again.
+`watchdog_seconds` has lost its consumer without noticing: it leaves and is started again. That time begins when the
+consumer has, and counts only as far as the watchdog itself looked on time.
 """
 
 import os
@@ -10,6 +11,7 @@ import time
 import structlog
 
 from app.broker import CANARY
+from app.liveness import HARD_LIMIT_SECONDS
 from app.wiring import Services
 from workers.job_slots import Runner
 
@@ -28,11 +30,17 @@ class Watchdog:
         self._services = services
         self._runner = runner
         self._canary_queue = canary_queue
-        self._received_at = time.monotonic()
+        self._patience_seconds = HARD_LIMIT_SECONDS
+        self.received()
+
+    def begin(self) -> None:
+        """The consumer is ready: from now on its silence is that of `watchdog_seconds` at most."""
+        self._patience_seconds = self._services.settings.watchdog_seconds
+        self.received()
 
     def received(self) -> None:
-        """A message has reached this worker, or there was no reason for one to."""
-        self._received_at = time.monotonic()
+        """A message has reached this worker, or there was no reason for one to. Waits for nothing."""
+        self._silent_seconds, self._looked_at = 0.0, time.monotonic()
 
     def watch(self) -> bool:
         """Leave if the consumer is lost, else send it a canary.
@@ -40,8 +48,10 @@ class Watchdog:
         False if the broker refuses it, as on a full disk, or if the last ones did not arrive: jobs do not wait for the
         consumer then.
         """
-        settings, silence = self._services.settings, time.monotonic() - self._received_at
-        if silence > settings.watchdog_seconds:
+        sweep_seconds, now = self._services.settings.sweep_seconds, time.monotonic()
+        self._silent_seconds += min(now - self._looked_at, 2 * sweep_seconds)
+        self._looked_at = now
+        if self._silent_seconds > self._patience_seconds:
             self._leave()
         try:
             self._services.celery.send_task(CANARY, queue=self._canary_queue)
@@ -49,7 +59,7 @@ class Watchdog:
             log.warning("canary_refused", reason=type(error).__name__)
             self.received()
             return False
-        return silence <= UNHEARD_SWEEPS * settings.sweep_seconds
+        return self._silent_seconds <= UNHEARD_SWEEPS * sweep_seconds
 
     def _leave(self) -> None:
         log.critical("consumer_lost")

@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -16,9 +18,11 @@ import psutil
 
 from app.embedded.data_folder import Folder
 from app.errors import StartFailed
+from app.liveness import HARD_LIMIT_SECONDS, Patience, describe_end
 
 LAUNCH = Path(__file__).with_name("launch_as_user.py")
-PATIENCE = 600.0  # seconds until a starting server is given up; crash recovery may take minutes
+PROBE_SECONDS = 2.0
+"""Seconds between two requests to a server that gives no sign of life by itself."""
 SERVERS = {"postgres", "redis-server", "valkey-server"}
 Stops = Sequence[tuple[signal.Signals, float]]
 
@@ -40,8 +44,13 @@ class Child:
     """Done before each start."""
     beat: Path | None = None
     """A file that the program touches again and again for as long as it is well."""
+    responds: Callable[[], bool] | None = None
+    """For a program without such a file: True if it responds at all, if only that it is busy."""
+    loop_seconds: float = math.inf
+    """Processor time without a sign of life after which it is in a loop."""
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     _stopping: bool = field(default=False, init=False)
+    _responded_at: int | None = field(default=None, init=False)
 
     @property
     def alive(self) -> bool:
@@ -54,12 +63,33 @@ class Child:
         return self.process.pid
 
     @property
-    def beaten(self) -> int | None:
-        """When it last touched its file, in nanoseconds; None before it has done so for the first time."""
+    def seen_at(self) -> int | None:
+        """When it last gave a sign of life, in nanoseconds; None before the first one."""
         try:
-            return None if self.beat is None else self.beat.stat().st_mtime_ns
+            return self._responded_at if self.beat is None else self.beat.stat().st_mtime_ns
         except FileNotFoundError:
             return None
+
+    def probe(self) -> None:
+        """From now on, request signs of life from a program that gives none by itself."""
+        if self.responds is not None:
+            threading.Thread(target=self._probe, args=(self.responds,), name=f"probe-{self.name}", daemon=True).start()
+
+    def _probe(self, responds: Callable[[], bool]) -> None:
+        while True:
+            process = self.process
+            if responds() and self.process is process:
+                self._responded_at = time.monotonic_ns()
+            time.sleep(PROBE_SECONDS)
+
+    def patience(self, seconds: float) -> Patience:
+        """Patience with the process that runs now."""
+        return Patience(self.pid, seconds, cpu_seconds=self.loop_seconds, with_family=self.responds is not None)
+
+    def describe_end(self) -> str:
+        """The way in which it ended, as the end of a sentence."""
+        status = None if self.process is None else self.process.poll()
+        return "before it began" if status is None else describe_end(status)
 
     @property
     def logfile(self) -> Path:
@@ -70,7 +100,7 @@ class Child:
         self.before()
         if self.beat is not None:
             self.beat.unlink(missing_ok=True)
-        self._stopping = False
+        self._stopping, self._responded_at = False, None
         with self._output() as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own programs, no shell
                 [sys.executable, "-I", "-S", str(LAUNCH), json.dumps(self._plan()), *self.command],
@@ -82,7 +112,7 @@ class Child:
                 start_new_session=True,  # Ctrl-C in a terminal is for us; we stop them in order
             )
 
-    def wait(self, seconds: float = PATIENCE) -> None:
+    def wait(self, seconds: float = HARD_LIMIT_SECONDS) -> None:
         """Wait until it is ready; StartFailed with its last words if it ends or takes too long."""
         end = time.monotonic() + seconds
         while not self.ready():
@@ -94,7 +124,7 @@ class Child:
     def check(self) -> None:
         """StartFailed with its last words if it has ended."""
         if not self.alive:
-            raise StartFailed(f"{self.name} has ended. {self._last_words()}")
+            raise StartFailed(f"{self.name} has ended {self.describe_end()}. {self._last_words()}")
 
     def start(self) -> None:
         self.spawn()
@@ -145,6 +175,15 @@ class Child:
             return "Its messages are above."
         lines = self.logfile.read_text(errors="replace").splitlines()
         return f"The end of {self.logfile}:\n" + "\n".join(lines[-5:])
+
+
+def stop_all(children: Iterable[Child]) -> None:
+    """End them side by side, and wait."""
+    stopping = list(children)
+    for child in stopping:
+        child.begin_stop()
+    for child in stopping:
+        child.stop()
 
 
 def end_leftovers(folder: Path) -> None:

@@ -45,6 +45,7 @@ def postgres(folder: Folder, *, connections: int) -> Child:
         folder=folder,
         cwd=cluster,
         ready=lambda: _accepts(folder),
+        responds=lambda: _responds(folder),
         stops=((signal.SIGINT, 60), (signal.SIGQUIT, 10), (signal.SIGKILL, 10)),  # fast, immediate, none
         environment=_environment(),
         drop_root=True,
@@ -99,8 +100,18 @@ def _environment() -> dict[str, str]:
 
 
 def _accepts(folder: Folder) -> bool:
+    return _refusal(folder) is None
+
+
+def _responds(folder: Folder) -> bool:
+    """True also while it recovers from a crash, or has no room for another client: then it states so."""
+    refusal = _refusal(folder)
+    return refusal is None or "FATAL" in refusal
+
+
+def _refusal(folder: Folder) -> str | None:
     try:
         with psycopg.connect(host=str(folder.sockets), user=USER, dbname="postgres", connect_timeout=5):
-            return True
-    except psycopg.OperationalError:
-        return False
+            return None
+    except psycopg.OperationalError as error:
+        return str(error)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from redis import Redis
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import BusyLoadingError, RedisError, ResponseError
 from redis.retry import Retry
 
 from app.embedded.child_process import Child
@@ -46,7 +46,8 @@ def _server(name: str, folder: Folder, options: dict[str, str]) -> Child:
         ],
         folder=folder,
         cwd=home,
-        ready=lambda: _responds(socket),
+        ready=lambda: _accepts(socket),
+        responds=lambda: _responds(socket),
         drop_root=True,
     )
 
@@ -69,11 +70,22 @@ def _program(name: str) -> Path:
     )
 
 
+def _accepts(socket: Path) -> bool:
+    return _refusal(socket) is None
+
+
 def _responds(socket: Path) -> bool:
+    """True also while it loads its data, runs a script or has a full disk: then it states so."""
+    return isinstance(_refusal(socket), BusyLoadingError | ResponseError | None)
+
+
+def _refusal(socket: Path) -> RedisError | None:
     client = Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0), socket_timeout=5)
     try:
-        return bool(client.ping())
-    except RedisError:  # not listening yet, or still loading
-        return False
+        client.ping()
+    except RedisError as error:
+        return error
+    else:
+        return None
     finally:
         client.close()

@@ -13,7 +13,7 @@ from typing import Self
 
 from pydantic import SecretStr
 
-from app.embedded.child_process import Child, end_leftovers
+from app.embedded.child_process import Child, end_leftovers, stop_all
 from app.embedded.data_folder import Folder
 from app.embedded.postgres import postgres
 from app.embedded.postgres import url as database_url
@@ -65,5 +65,4 @@ class Stack:
         self.settings = given.model_copy(update=addresses)
 
     def _stop(self) -> None:
-        for server in self.servers.values():
-            server.stop()
+        stop_all(self.servers.values())

@@ -17,7 +17,7 @@ HEADER_BYTES = 4 << 20
 DELIMITERS = ",;\t|"
 SAMPLED = 100
 """Rows looked at to find the delimiter and an index column."""
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+_NUMBER = re.compile(r"\s*[-+]?(\d++(?:\.\d*+)?|\.\d++)([eE][-+]?\d++)?\s*+")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 

@@ -26,7 +26,7 @@ STATUS_SECONDS = 5.0
 
 
 class Response(NamedTuple):
-    """What a child has written, and how it ended."""
+    """Bytes that a child has written, and how it ended."""
 
     content: bytes
     """Nothing, or a part, where the child died."""

@@ -1,19 +1,24 @@
-"""The service's side of parsing uploads: each has a child process, forked from a parser that has its imports.
+"""The service's side of parsing: each upload has a child process, forked from a parser that has its imports.
 
-A parser costs half a second to start, so one always waits. Whoever takes a parser gives it back, and ends it where its
-child was too slow or died.
+A parser costs half a second to start, most of it imports, so one always waits. It forks a child for each file, which
+serves that one file and ends: nothing of one upload can meet another. Whoever takes a parser gives it back, and ends
+it where its child was too slow or died.
 """
 
+import contextlib
+import os
 import signal
+import socket
+import subprocess
 import threading
 
 import structlog
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, InvalidData, StorageFull
+from app.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
 from app.faults import Fault
-from app.ingest.forked_parser import request
-from app.ingest.protocol import Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.liveness import PATIENCE_SECONDS, Frozen, Patience, wait_until_readable
 from app.socket_child import SocketChild, start
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
@@ -25,14 +30,19 @@ _ENVIRONMENT = {
 }
 SPARES = 2
 """Parsers kept while no file is read: that of the last file, and the one that waited meanwhile."""
+STATUS_SECONDS = 5.0
+"""Longest wait for how a child ended, once its end of the socket is closed."""
 log = structlog.get_logger(__name__)
 
 
 class Parser:
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        """patience_seconds: time in which a child computes something, or is frozen and replaced."""
+        self._patience_seconds = patience_seconds
         self._turn = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
         self._spares: list[SocketChild] = []
+        self._active: set[SocketChild] = set()
         self._closed = False
 
     def warm(self) -> None:
@@ -42,33 +52,55 @@ class Parser:
                 self._spares.append(_start())
 
     def close(self) -> None:
+        """End all of them at once, also those that read a file."""
         with self._lock:
-            spares, self._spares, self._closed = self._spares, [], True
-        for spare in spares:
-            spare.end()
+            parsers, self._spares, self._closed = [*self._spares, *self._active], [], True
+        for parser in parsers:
+            parser.end()
 
     def parse(self, order: Order, upload: int, chunks: int) -> Parsed:
-        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull."""
+        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull, and NotReady where
+        even another child is frozen.
+        """
         with self._turn:
-            parser, whole = self._take(), False
             try:
-                response, whole = _request(parser, order, upload, chunks)
-            finally:
-                self._give_back(parser, whole=whole)
+                response = self._attempt(order, upload, chunks)
+            except Frozen:
+                os.ftruncate(chunks, 0)
+                os.lseek(chunks, 0, os.SEEK_SET)
+                try:
+                    response = self._attempt(order, upload, chunks)
+                except Frozen:
+                    raise NotReady("The processes that read files are frozen.") from None
         if response.parsed is None:
             raise _error(response.refusal or Refusal(code=InvalidData.code, detail="The file could not be read."))
         return response.parsed
+
+    def _attempt(self, order: Order, upload: int, chunks: int) -> ParseResponse:
+        """The response of a child. Raises Frozen."""
+        parser, whole = self._take(), False
+        try:
+            response, whole = _request(parser, order, upload, chunks, self._patience_seconds)
+        except Frozen as error:
+            log.warning("parser_frozen", reason=str(error))
+            raise
+        finally:
+            self._give_back(parser, whole=whole)
+        return response
 
     def _take(self) -> SocketChild:
         with self._lock:
             parser = self._spares.pop() if self._spares else None
         if parser is None or not parser.alive:
             parser = _start()
+        with self._lock:
+            self._active.add(parser)
         self.warm()
         return parser
 
     def _give_back(self, parser: SocketChild, *, whole: bool) -> None:
         with self._lock:
+            self._active.discard(parser)
             kept = whole and not self._closed and len(self._spares) < SPARES
             if kept:
                 self._spares.append(parser)
@@ -80,18 +112,56 @@ def _start() -> SocketChild:
     return start("app.ingest.parsing_child", **_ENVIRONMENT)
 
 
-def _request(parser: SocketChild, order: Order, upload: int, chunks: int) -> tuple[ParseResponse, bool]:
-    """The response, and True if the parser may serve another file."""
-    try:
-        received, status = request(parser, order.model_dump_json().encode(), (upload, chunks), order.seconds)
-    except TimeoutError:
-        return ParseResponse(refusal=_too_slow(order)), False
+def _request(
+    parser: SocketChild, order: Order, upload: int, chunks: int, patience_seconds: float
+) -> tuple[ParseResponse, bool]:
+    """The response, and True if the parser may serve another file. Raises Frozen."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        try:
+            with theirs:
+                socket.send_fds(parser.channel, [b"\0"], [theirs.fileno()])
+            limit = order.seconds
+            patience = Patience(parser.process.pid, patience_seconds, hard_seconds=limit, with_family=True)
+            received = _response(ours, order, upload, chunks, patience)
+        except Frozen:
+            raise
+        except TimeoutError:
+            return ParseResponse(refusal=_too_slow(order)), False
+        except OSError:  # the child is gone
+            received = b""
+    status = _status(parser)
     try:
         return ParseResponse.model_validate_json(received), status == 0
     except ValidationError:  # nothing, or half a message
         log.warning("parser died", returncode=status)
         late = status == -signal.SIGXCPU
         return ParseResponse(refusal=_too_slow(order) if late else out_of_memory(order)), False
+
+
+def _response(channel: socket.socket, order: Order, upload: int, chunks: int, patience: Patience) -> bytes:
+    """All that the child writes. Raises OSError where it is gone, frozen or too slow."""
+    received, message = bytearray(), order.model_dump_json().encode()
+    channel.settimeout(order.seconds)
+    socket.send_fds(channel, [LENGTH.pack(len(message))], [upload, chunks])
+    channel.sendall(message)
+    while True:
+        wait_until_readable(channel, patience)
+        chunk = channel.recv(1 << 16)
+        if not chunk:
+            return bytes(received)
+        received += chunk
+
+
+def _status(parser: SocketChild) -> int | None:
+    """Exit status of the child, or of its parser where that ended first; None if neither is known."""
+    with contextlib.suppress(OSError):
+        parser.channel.settimeout(STATUS_SECONDS)
+        if len(status := parser.channel.recv(STATUS.size, socket.MSG_WAITALL)) == STATUS.size:
+            return int(STATUS.unpack(status)[0])
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        parser.process.wait(STATUS_SECONDS)
+    return parser.process.returncode
 
 
 def _too_slow(order: Order) -> Refusal:

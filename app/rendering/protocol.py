@@ -4,6 +4,7 @@ import socket
 from struct import Struct
 from typing import Literal, TypeAlias
 
+from app.liveness import Patience, wait_until_readable, wait_until_writable
 from app.wire import Wire
 
 LENGTH = Struct("!Q")
@@ -28,19 +29,32 @@ class Order(Wire):
     """The child ends after this time without an order."""
 
 
-def send(channel: socket.socket, message: bytes) -> None:
-    channel.sendall(LENGTH.pack(len(message)) + message)
+def send(channel: socket.socket, message: bytes, patience: Patience | None = None) -> None:
+    """patience: with the process at the other end, which may be frozen; raises Unresponsive then."""
+    data = LENGTH.pack(len(message)) + message
+    if patience is None:
+        channel.sendall(data)
+        return
+    unsent = memoryview(data)
+    while unsent:
+        wait_until_writable(channel, patience)
+        unsent = unsent[channel.send(unsent, socket.MSG_DONTWAIT) :]
 
 
-def receive(channel: socket.socket) -> bytes | None:
-    """None where the other side has closed the channel."""
-    head = _exactly(channel, LENGTH.size)
-    return None if head is None else _exactly(channel, *LENGTH.unpack(head))
+def receive(channel: socket.socket, patience: Patience | None = None) -> bytes | None:
+    """None where the other side has closed the channel. patience: as of `send`."""
+    head = _exactly(channel, LENGTH.size, patience)
+    if head is None:
+        return None
+    (size,) = LENGTH.unpack(head)
+    return _exactly(channel, size, patience)
 
 
-def _exactly(channel: socket.socket, size: int) -> bytes | None:
+def _exactly(channel: socket.socket, size: int, patience: Patience | None) -> bytes | None:
     received = bytearray()
     while len(received) < size:
+        if patience is not None:
+            wait_until_readable(channel, patience)
         chunk = channel.recv(min(1 << 16, size - len(received)))
         if not chunk:
             return None

@@ -9,6 +9,7 @@ import threading
 import structlog
 
 from app.errors import RenderingFailed
+from app.liveness import PATIENCE_SECONDS, Looping, Patience, Unresponsive
 from app.rendering.protocol import Order, PictureFormat, receive, send
 from app.socket_child import SocketChild, start
 
@@ -61,24 +62,28 @@ class Renderer:
 
     def _response(self, order: bytes) -> bytes:
         response = self._try(order) if self._child is not None else None
-        response = self._try(order) if response is None else response  # the one before was idle and has ended
+        response = self._try(order) if response is None else response  # the one before was idle and has ended, or froze
         if response is None:
             log.warning("renderer died")
             raise RenderingFailed("The picture takes more memory than a picture may use.")
         return response
 
     def _try(self, order: bytes) -> bytes | None:
-        """None, and no child any more, where the child is gone."""
+        """None, and no child any more, where the child is gone or frozen."""
         if self._closed:
             raise RenderingFailed("The service is stopping.")
         child = self._child = self._child or start(MODULE)
+        patience = Patience(child.process.pid, PATIENCE_SECONDS, cpu_seconds=self._seconds)
         try:
-            child.channel.settimeout(self._seconds)
-            send(child.channel, order)
-            response = receive(child.channel)
-        except TimeoutError:
+            send(child.channel, order, patience)
+            response = receive(child.channel, patience)
+        except Looping:
             self._end()
-            raise RenderingFailed(f"Drawing took longer than {self._seconds:g} seconds.") from None
+            limit = f"{self._seconds:g} seconds of processor time"
+            raise RenderingFailed(f"Drawing took longer than {limit}.") from None
+        except Unresponsive as error:
+            log.warning("renderer_ended", reason=str(error))
+            response = None
         except OSError:
             response = None
         if response is None:

@@ -8,12 +8,13 @@ from pydantic import BaseModel, Field
 from app.ml.contract.file_formats import GuardedFormat
 from app.schemas.keys import ProjectName
 from app.settings import GiB
+from app.validated_copy import ValidatedCopy
 from app.wire import Body, Wire
 
 DEFAULT_NAME = "default"
 
 
-class _Limits(BaseModel):
+class _Limits(ValidatedCopy, BaseModel):
     storage_bytes: int | None = Field(None, ge=0, description="Bytes of its datasets, files and models; null: any.")
     model_versions: int | None = Field(None, ge=0, description="Number of its model versions; null: any.")
     queued_jobs: int | None = Field(None, ge=0, description="Number of its jobs that wait; null: any.")

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.errors import StartFailed
 from app.services.identity_tokens import Identity, IdentityTokens
 from app.services.key_tokens import digest_of, is_token
+from app.services.lasting_threads import repeat
 from app.services.passes import AuthUnavailable, CredentialExpired, CredentialInvalid, Pass, ProjectNotCovered, refusal
 from app.services.request_rates import Allowance, RequestRates
 from app.settings import Settings
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 LOOKS_PER_SECOND = 50
-"""Lookups of keys that this process does not know: whoever guesses keys does not load the database."""
+"""Lookups of keys that this process has not read of: whoever guesses keys does not load the database. A key that was
+created meanwhile is looked up within these too, and at the latest with the next reading it is one of those read of."""
 UNKNOWN_SECONDS = 1.0
 """Time for which a key that does not exist is remembered."""
 MOST_UNKNOWN = 1024
@@ -54,6 +56,8 @@ class Access:
         self._hash = blake2b(digest_size=16, key=os.urandom(32))
         self._passes: dict[bytes, Pass] = {}
         self._by_key: dict[UUID, Pass] = {}
+        self._stored: set[bytes] = set()
+        """Digests of the keys in the database, as last read: a request with one of them waits for no guess."""
         self._unknown: dict[bytes, float] = {}
         """Digest → the time until which it counts as unknown."""
         self._lock = threading.Lock()
@@ -67,7 +71,7 @@ class Access:
         """Follow the changes of keys, in a process that serves requests. Raises StartFailed if policies do not hold."""
         if self._settings.needs_keys:
             self._demand_policies()
-            threading.Thread(target=self._follow, name="keys", daemon=True).start()
+            repeat(self._follow, self._settings.revocation_seconds, self._stopped, name="keys")
             self._rates.start()
             self._tokens.start()
 
@@ -84,6 +88,18 @@ class Access:
 
         Raises CredentialInvalid, CredentialExpired, AuthUnavailable, RateLimited.
         """
+        now = self.demand_rights(own)
+        own.rate.take()
+        own.used = True
+        until = now + self._settings.revocation_seconds + AHEAD_SECONDS
+        lasting = until < own.expires and until < self._fresh_until
+        own.ahead = AHEAD if lasting and own.rate.rate == math.inf else 0
+
+    def demand_rights(self, own: Pass) -> float:
+        """The present, at which the credential is still good: without a request that counts.
+
+        Raises CredentialInvalid, CredentialExpired, AuthUnavailable.
+        """
         now = self._clock()
         if not own.live:
             raise refusal(CredentialInvalid)
@@ -91,11 +107,7 @@ class Access:
             raise refusal(CredentialExpired)
         if now >= self._fresh_until:
             raise AuthUnavailable
-        own.rate.take()
-        own.used = True
-        until = now + self._settings.revocation_seconds + AHEAD_SECONDS
-        lasting = until < own.expires and until < self._fresh_until
-        own.ahead = AHEAD if lasting and own.rate.rate == math.inf else 0
+        return now
 
     def find(self, credential: bytes) -> Pass:
         """credential: a key or a token, behind which the name of a project may follow after a space.
@@ -105,23 +117,28 @@ class Access:
         token, _, named = credential.partition(b" ")
         project = named.decode(errors="replace")
         if is_token(token):
-            own = self._read(token, lambda w: self._pass_of_key(w, token))
+            digest = digest_of(token)
+            own = self._read(token, lambda w: self._pass_of_key(w, digest), counted=digest not in self._stored)
             if project not in {"", own.project}:
                 raise ProjectNotCovered
         elif self._tokens.accepted:
             identity = self._tokens.identify(token, project)
-            own = self._read(credential, lambda w: self._pass_of_identity(w, identity))
+            own = self._read(credential, lambda w: self._pass_of_identity(w, identity), counted=False)
         else:
             raise refusal(CredentialInvalid)
         with self._lock:  # one object for each, which changes reach
             return self._passes.setdefault(self._digest(credential), own)
 
-    def _read(self, credential: bytes, find: Callable[[Work], Pass | None]) -> Pass:
-        """From the database. Raises CredentialInvalid, AuthUnavailable."""
+    def _read(self, credential: bytes, find: Callable[[Work], Pass | None], *, counted: bool) -> Pass:
+        """From the database. Raises CredentialInvalid, AuthUnavailable.
+
+        counted: False of what nobody can guess, a stored key or a token that its provider has signed.
+        """
         digest = self._digest(credential)
         if self._unknown.get(digest, 0.0) > self._clock():
             raise refusal(CredentialInvalid)
-        self._count_look()
+        if counted:
+            self._count_look()
         try:
             with self._work() as w:
                 own, rates = find(w), w.projects.request_rates()
@@ -138,8 +155,8 @@ class Access:
                 raise refusal(CredentialInvalid)
             return own
 
-    def _pass_of_key(self, w: Work, token: bytes) -> Pass | None:
-        stored = w.keys.find(digest_of(token))
+    def _pass_of_key(self, w: Work, digest: bytes) -> Pass | None:
+        stored = w.keys.find(digest)
         if stored is None:
             return None
         return self._by_key.setdefault(stored.key.id, Pass.of_key(stored, self._rates.of(stored.project_id)))
@@ -165,7 +182,8 @@ class Access:
         for key_id in used:
             self._by_key[key_id].used = False
         with self._lock:
-            for key in changed:
+            for key, digest in changed:
+                self._stored.add(digest)
                 if own := self._by_key.get(key.id):
                     own.update(key)
             self._rates.limit(rates)
@@ -197,13 +215,12 @@ class Access:
             )
 
     def _follow(self) -> None:
-        while not self._stopped.wait(self._settings.revocation_seconds):
-            for own in list(self._passes.values()):
-                own.ahead = 0
-            try:
-                self.refresh()
-            except SQLAlchemyError as error:
-                log.warning("keys_not_read", error=type(error).__name__)
+        for own in list(self._passes.values()):
+            own.ahead = 0
+        try:
+            self.refresh()
+        except SQLAlchemyError as error:
+            log.warning("keys_not_read", error=type(error).__name__)
 
     def _digest(self, token: bytes) -> bytes:
         hashed = self._hash.copy()

@@ -32,6 +32,8 @@ class Aliases:
             demand(if_match, None if before is None else before.etag, "The alias")
             if before is not None and before.version == version:
                 return before, False
+            if before is None:
+                w.audit.note_created(f"/v1/models/{model}/aliases/{alias}")
             return w.aliases.move(model, alias, version, request_id=request_id), before is None
 
     def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:

@@ -53,12 +53,14 @@ class Attempts:
         self._announce = announce
         self._settings = settings
         self.counts = AttemptCounts()
+        self.holder = uuid4()
+        """This process, as the holder of its leases."""
 
     def claim(self, job_id: UUID) -> Claim | None:
         """Begin an attempt: counted from now on, whatever becomes of it. None: there is nothing to run."""
         token = uuid4()
-        lease = self._settings.lease_seconds
-        claimed = self._work.across_projects.retry(lambda w: w.leases.claim(job_id, token, lease, _capable()))
+        lease, holder = self._settings.lease_seconds, self.holder
+        claimed = self._work.across_projects.retry(lambda w: w.leases.claim(job_id, token, lease, _capable(), holder))
         if claimed is not None:
             self.counts.count(claimed.kind, "started")
         return claimed

@@ -210,6 +210,7 @@ def _keep(
         payload = os.pread(chunks.fileno(), place.length, place.offset)
         w.datasets.add_chunk(dataset_id, seq, first_row=place.first_row, rows=place.rows, payload=payload)
     w.quotas.demand(storage_bytes=0)
+    w.audit.note_created(f"/v1/datasets/{dataset_id}")
     return dataset
 
 

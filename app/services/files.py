@@ -27,6 +27,7 @@ class Files:
             for seq, start in enumerate(range(0, size_bytes, step)):
                 w.files.add_chunk(file_id, seq, os.pread(spool.fileno(), step, start))
             w.quotas.demand(storage_bytes=0)
+            w.audit.note_created(f"/v1/files/{file_id}")
             return kept
 
         return self._work.retry(keep)

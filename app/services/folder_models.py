@@ -14,7 +14,6 @@ from app.errors import (
     CorruptModel,
     InvalidData,
     ModelNotFound,
-    ModelUnavailable,
     ValiantError,
     VersionNotFound,
 )
@@ -25,9 +24,10 @@ from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported
 from app.ml.models.model import Model, decode
 from app.schemas.models import Model as ModelCard
+from app.services.lasting_threads import repeat
 from app.services.model_folder import ModelFile, list_model_files, printable
 from app.services.model_loading import compiled_meanwhile
-from app.services.pointer_cache import Found
+from app.services.pointer_cache import Found, ModelUnavailable
 from app.services.unserved_files import explain_unserved
 from app.settings import Settings
 from app.store.pointer import Pointer
@@ -54,7 +54,7 @@ class State(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A model, and facts of its file."""
+    """Model with facts of its file."""
 
     model: Model
     digest: str
@@ -85,7 +85,7 @@ class FolderModels:
 
     def watch(self, seconds: float) -> None:
         """Look for changes for ever, in a thread."""
-        threading.Thread(target=self._watch, args=(seconds,), name="folder", daemon=True).start()
+        repeat(self.refresh, seconds, self._stopped, name="folder")
 
     def stop(self) -> None:
         self._stopped.set()
@@ -232,15 +232,6 @@ class FolderModels:
             self._served[model] = dict(versions)
         else:
             self._served.pop(model, None)
-
-    def _watch(self, seconds: float) -> None:
-        while not self._stopped.wait(seconds):
-            try:
-                self.refresh()
-            except OSError as error:
-                log.warning("folder_not_read", error=type(error).__name__)
-            except Exception:  # what is served is served on, and the folder is read again
-                log.exception("folder_not_read")
 
 
 def _read(file: ModelFile, settings: Settings, parser: ModelFileParser) -> _Read:

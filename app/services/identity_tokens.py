@@ -10,6 +10,7 @@ import structlog
 from app.errors import StartFailed
 from app.faults import Fault
 from app.schemas.keys import ROLES, Scope
+from app.services.lasting_threads import repeat
 from app.services.passes import (
     AuthUnavailable,
     CredentialExpired,
@@ -68,7 +69,7 @@ class IdentityTokens:
     def start(self) -> None:
         """Read the keys now and then, so that a key which the provider withdraws opens nothing any more."""
         if self.accepted:
-            threading.Thread(target=self._follow, name="identity-keys", daemon=True).start()
+            repeat(self._follow, LEAST_SECONDS, self._stopped, name="identity_keys")
 
     def close(self) -> None:
         self._stopped.set()
@@ -134,10 +135,9 @@ class IdentityTokens:
             log.warning("identity_keys_not_read", error=type(error).__name__)
 
     def _follow(self) -> None:
-        while not self._stopped.wait(LEAST_SECONDS):
-            with self._lock:
-                if self._is_older(FRESH_SECONDS):
-                    self._read()
+        with self._lock:
+            if self._is_older(FRESH_SECONDS):
+                self._read()
 
 
 def _published(issuer: str) -> "Mapping[str, PyJWK]":

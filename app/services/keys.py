@@ -94,4 +94,5 @@ def _add(w: Work, project_id: UUID, described: ApiKey) -> CreatedKey:
     secret = new_token()
     key = described.model_copy(update={"prefix": secret[:PREFIX_LENGTH]})
     w.keys.add(StoredKey(key, project_id), digest_of(secret.encode()))
+    w.audit.note_created(f"/v1/keys/{key.id}")
     return CreatedKey(**key.model_dump(), secret=secret)

@@ -259,7 +259,7 @@ def _numbered(files: Iterable[ModelFile]) -> list[ModelFile]:
 
 
 def _by_number(files: list[ModelFile]) -> Iterator[list[ModelFile]]:
-    """Of one model."""
+    """Versions of one model that have the same number."""
     numbers = _numbers({file.label for file in files if file.version != NO_NUMBER})
     same: dict[int, list[ModelFile]] = defaultdict(list)
     for file in map(_named, files):

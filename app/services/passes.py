@@ -1,9 +1,8 @@
 """The rights of a caller: one object for all requests with one key or token, and what it refuses."""
 
 import math
-import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from app.errors import ValiantError
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 ANY_SCOPE = frozenset(Scope)
 PUBLIC = frozenset[Scope]()
+MAX_MODEL_NAME_LENGTH = 100
+"""Characters; a longer name is that of no model."""
 
 
 class CredentialInvalid(ValiantError):
@@ -83,7 +84,8 @@ class Pass:
         self.key: ApiKey | None = None
         self.identity: Identity | None = None
         self.scopes: frozenset[str] = ANY_SCOPE
-        self.models: re.Pattern[str] | None = None
+        self.models: Sequence[str] | None = None
+        """Patterns; None: all."""
         self.live, self.used, self.expires = True, False, math.inf
         self.ahead = 0
         """Requests that may pass before the next check, which is most of what a key costs."""
@@ -93,7 +95,7 @@ class Pass:
         key = stored.key
         made = cls(rate, stored.project_id, key.project)
         made.scopes = frozenset(key.scopes)
-        made.models = None if key.models is None else _pattern(tuple(key.models))
+        made.models = key.models
         made.update(key)
         return made
 
@@ -137,14 +139,30 @@ class Pass:
         if self.scopes.isdisjoint(needs):
             faults = [Fault("/header/Authorization", f"The scope {scope} is needed.") for scope in sorted(needs)]
             raise ScopeMissing(faults=faults)
-        if self.models is not None and needs != ANY_SCOPE and not (model and self.models.fullmatch(model)):
+        if self.models is not None and needs != ANY_SCOPE and not (model and is_covered(model, self.models)):
             raise ModelNotCovered
 
 
-@lru_cache(1024)
-def _pattern(models: tuple[str, ...]) -> re.Pattern[str]:
-    """`*` stands for any characters."""
-    return re.compile("|".join(".*".join(map(re.escape, one.split("*"))) for one in models))
+def is_covered(model: str, patterns: Sequence[str]) -> bool:
+    """True if the name fits one of the patterns, in which each `*` stands for any characters."""
+    return len(model) <= MAX_MODEL_NAME_LENGTH and any(_fits(model, pattern) for pattern in patterns)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Segment by segment, each at the first place where it can be: linear in the name for each of them."""
+    first, *middle = pattern.split("*")
+    if not middle:
+        return name == pattern
+    last = middle.pop()
+    start, stop = len(first), len(name) - len(last)
+    if start > stop or not (name.startswith(first) and name.endswith(last)):
+        return False
+    for segment in middle:
+        start = name.find(segment, start, stop)
+        if start < 0:
+            return False
+        start += len(segment)
+    return True
 
 
 def refusal(kind: type[ValiantError]) -> ValiantError:

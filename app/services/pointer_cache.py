@@ -35,6 +35,11 @@ def _own(reference: VersionRef) -> _Own:
     return PROJECT.get().int, reference
 
 
+class ModelUnavailable(ValiantError):
+    code, status, title = "model_unavailable", 503, "The model of the folder is not served"
+    remedy = "Correct its file as the detail states; `valiant serve` tries it again when it has changed."
+
+
 class Found(NamedTuple):
     pointer: Pointer
     stale_seconds: int | None = None

@@ -71,6 +71,7 @@ class Preferences:
                     if found[1] != request_hash:
                         raise IdempotencyConflict
                     return w.preferences.get(found[0])
+            w.audit.note_created(f"/v1/preferences/{preference_id}")
             return w.preferences.add(
                 preference_id,
                 name=spec.name,

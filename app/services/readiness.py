@@ -18,6 +18,10 @@ from migrations.schema_revision import current
 
 CHECK_SECONDS = 0.5
 """A server that has not responded by then does not respond."""
+STARVED_CHECK_SECONDS = 2.0
+"""The same where this process has been late itself."""
+LATE_SECONDS = CHECK_SECONDS
+"""An event loop that is late by so much is starved."""
 log = structlog.get_logger(__name__)
 
 
@@ -37,19 +41,22 @@ class Dependencies:
         self._late = True
         """The database did not respond in time to the check before, or there was none."""
 
-    async def check(self) -> list[Check]:
-        """All of them, `CHECK_SECONDS` from now at the latest."""
-        late_before = self._late
+    async def check(self, lag_seconds: float = 0.0) -> list[Check]:
+        """All of them, `CHECK_SECONDS` from now at the latest, or later if the event loop has been late itself.
+
+        lag_seconds: time by which it was.
+        """
+        late_before, seconds = self._late, STARVED_CHECK_SECONDS if lag_seconds > LATE_SECONDS else CHECK_SECONDS
         flights = {name: self._flights.join(name, call) for name, call in self._calls.items()}
-        await asyncio.gather(*(within(flight, CHECK_SECONDS) for flight in flights.values()))
+        await asyncio.gather(*(within(flight, seconds) for flight in flights.values()))
         self._late = not flights["database"].done()
         others = [
-            Check(name=name, ok=_holds(flights[name]), required=False, detail=_trouble(flights[name]))
+            Check(name=name, ok=_holds(flights[name]), required=False, detail=_trouble(flights[name], seconds))
             for name in ("cache", "broker")
         ]
-        return [*self._database(flights["database"], late_before=late_before), *others]
+        return [*self._database(flights["database"], seconds, late_before=late_before), *others]
 
-    def _database(self, flight: Future[bool], *, late_before: bool) -> list[Check]:
+    def _database(self, flight: Future[bool], seconds: float, *, late_before: bool) -> list[Check]:
         """The database itself, its schema, and what it lets the service do, as of the last look at that. None is
         required while warm models can predict without them, nor where the database is late for the first time: one slow
         moment takes no process out of a load balancer.
@@ -62,7 +69,7 @@ class Dependencies:
                 Check(name="schema", ok=flight.result(), required=True, detail=detail),
                 Check(name="access", ok=fault is None, required=flight.result(), detail=fault),
             ]
-        left, trouble = self._pointers.seconds_left(), _trouble(flight)
+        left, trouble = self._pointers.seconds_left(), _trouble(flight, seconds)
         late_once = not (flight.done() or late_before)
         if left:
             trouble = f"{trouble} Warm models predict for up to {left:.0f} s more."
@@ -81,12 +88,12 @@ def _holds(flight: Future[bool]) -> bool:
     return flight.done() and flight.exception() is None and flight.result()
 
 
-def _trouble(flight: Future[bool]) -> str | None:
+def _trouble(flight: Future[bool], seconds: float) -> str | None:
     if _holds(flight):
         return None
     error = flight.exception() if flight.done() else None
     reason = f"It cannot be reached ({type(error).__name__})." if error else "It cannot be reached."
     if not flight.done():
-        reason = f"It did not respond within {CHECK_SECONDS} s."
+        reason = f"It did not respond within {seconds} s."
     log.warning("not_ready", **{"reason": reason} | (to_log(error) if error else {}))
     return reason

@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from uuid import UUID, uuid4
 
-import structlog
 from redis import Redis
 
 from app.errors import ValiantError
+from app.services.lasting_threads import repeat
 from app.store.model_cache import Cache
 
 SETTLE_SECONDS = 0.1
@@ -31,7 +31,6 @@ end
 return string.format('%.6f', (now + burst - due) / interval)
 """
 """Rate, burst and what was let through, to what is left: less than none where more than that is owed."""
-log = structlog.get_logger(__name__)
 
 
 class RateLimited(ValiantError):
@@ -89,7 +88,7 @@ class RequestRates:
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        threading.Thread(target=self._follow, name="rates", daemon=True).start()
+        repeat(self.settle, SETTLE_SECONDS, self._stopped, name="rates")
 
     def close(self) -> None:
         self._stopped.set()
@@ -131,10 +130,3 @@ class RequestRates:
                 pipe.eval(SETTLE, 1, f"valiant:rate:{key}", one.rate, one.burst, used[key])
             _, _, self.processes, *left = pipe.execute()
         return dict(zip(limited, map(float, left), strict=True))
-
-    def _follow(self) -> None:
-        while not self._stopped.wait(SETTLE_SECONDS):
-            try:
-                self.settle()
-            except Exception:  # the next time may be better, and there must be one
-                log.exception("rates_not_settled")

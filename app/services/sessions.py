@@ -68,6 +68,7 @@ class Sessions:
                     if found[1] != request_hash:
                         raise IdempotencyConflict
                     return w.sessions.get(found[0])
+            w.audit.note_created(f"/v1/sessions/{session_id}")
             return w.sessions.add(
                 session_id, spec=written, tally=tally, state=encode(state), request_hash=request_hash, key=key
             )
@@ -164,6 +165,7 @@ class Sessions:
                 golden=made.golden,
             )
             w.quotas.demand(storage_bytes=0, model_versions=0)
+            w.audit.note_created(f"/v1/models/{version.model}/versions/{version.version}")
             return Publication(version=version, hypothesis=request.hypothesis, bound=_bound(made)), found is None
 
         return self._work.retry(add, seconds=SECONDS)

@@ -127,6 +127,7 @@ class Submission:
             raise QueueFull(headers={"Retry-After": str(pause)})
         versions = {} if understood.checked.model is None else {"model_versions": 1}
         w.quotas.demand(queued_jobs=1, run_seconds_per_day=0, **versions)
+        w.audit.note_created(f"/v1/jobs/{new.id}")
         return w.jobs.add(_completed(new, understood)), False
 
     def _replay(self, w: Work, new: NewJob) -> Job | None:

@@ -11,7 +11,7 @@ SERVED = (
 
 
 def explain_unserved(path: Path, content: bytes) -> str:
-    """What the file is, and what to do. content: of the file, which `recognise_model` does not recognise."""
+    """A sentence on its format and on what to do. content: of the file, which `recognise_model` does not recognise."""
     if not content:
         return f"The file {path.name} is empty."
     if content[:1] == b"\x80" or path.suffix in PICKLES:

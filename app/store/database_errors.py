@@ -9,6 +9,9 @@ from app.errors import DatabaseUnavailable, ValiantError
 
 NOT_PREPARED = frozenset({"22023", "3F000", "42501", "42703", "42704", "42P01"})
 """SQLSTATEs of a role that is missing, a privilege that is missing, and a schema, column, object or table."""
+PASSING = frozenset({"25006", "25P03", "40001", "40P01", "55P03", "57014"})
+"""SQLSTATEs of what another attempt may not meet: a replica that is not yet the primary, time-outs of transactions,
+locks and statements, and transactions that wait for each other."""
 CLASSES_OF_VALUES = ("22", "23")
 """Classes of SQLSTATE whose messages quote values."""
 
@@ -26,6 +29,11 @@ def sqlstate(error: BaseException | None) -> str | None:
 def is_not_prepared(error: BaseException | None) -> bool:
     """True if it will be so again until somebody prepares the database."""
     return sqlstate(error) in NOT_PREPARED
+
+
+def is_passing(error: BaseException | None) -> bool:
+    """True if the same may succeed in a moment."""
+    return sqlstate(error) in PASSING
 
 
 def to_problem(error: BaseException | None) -> DatabaseNotPrepared | DatabaseUnavailable:

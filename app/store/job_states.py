@@ -29,7 +29,7 @@ READY = JobRow.state == JobState.QUEUED, JobRow.not_before <= NOW
 """A job that may be claimed now."""
 LEASED = (JobState.RUNNING, JobState.CANCELLING)
 """States in which a worker has the job."""
-UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None}
+UNLEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "lease_holder": None}
 ENDED: dict[str, Any] = {**UNLEASED, "finished_at": NOW}
 PLAIN = {"synchronize_session": False}
 """Execution options of an update: no object of the session is to follow it."""

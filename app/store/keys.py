@@ -79,10 +79,10 @@ class KeyRepository:
         row = self.session.scalars(select(KeyRow).where(KeyRow.digest == digest)).one_or_none()
         return None if row is None else StoredKey(self._key(row), row.project_id)
 
-    def changed(self, since: datetime | None) -> Sequence[ApiKey]:
-        """Keys that have changed since a time, and some that changed shortly before; None: all."""
+    def changed(self, since: datetime | None) -> Sequence[tuple[ApiKey, bytes]]:
+        """Keys that have changed since a time, and some that changed shortly before, with digests; None: all."""
         changed = [] if since is None else [KeyRow.changed_at > since - LATEST]
-        return [self._key(row) for row in self.session.scalars(select(KeyRow).where(*changed))]
+        return [(self._key(row), row.digest) for row in self.session.scalars(select(KeyRow).where(*changed))]
 
     def used(self, ids: Collection[UUID]) -> None:
         noted = update(KeyRow).where(KeyRow.id.in_(ids)).values(last_used_at=func.clock_timestamp())

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, cast, func, or_, select, true, update
+from sqlalchemy import ColumnElement, cast, exists, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
@@ -20,17 +20,23 @@ from app.schemas.problems import Problem
 from app.store.access_tables import ProjectRow
 from app.store.job_records import Capable, Claim, ExpiredLease
 from app.store.job_states import ENDED, LEASED, NOW, PLAIN, READY, UNLEASED, move
-from app.store.tables import JobRow
+from app.store.tables import JobRow, WorkerRow
+
+STARVED = "worker_starved"
+"""Reason of an attempt that did not count: its worker lives, and had no time to renew its lease."""
 
 
 class LeaseRepository:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def claim(self, job_id: UUID, token: UUID, lease_seconds: float, able: Capable) -> Claim | None:
+    def claim(
+        self, job_id: UUID, token: UUID, lease_seconds: float, able: Capable, holder: UUID | None = None
+    ) -> Claim | None:
         """Take a queued job whose time has come; None if there is nothing to take.
 
         able: what this worker's release can do. Other jobs wait for a worker of another release.
+        holder: this process, as it signs the registry of workers.
         Safe to repeat with the same token: a claim whose commit was not confirmed is found again.
         """
         move(
@@ -42,6 +48,7 @@ class LeaseRepository:
             attempt=JobRow.attempt + 1,
             lease_token=token,
             lease_until=NOW + timedelta(seconds=lease_seconds),
+            lease_holder=holder,
             started_at=func.coalesce(JobRow.started_at, NOW),
             progress=0.0,
             message="",
@@ -136,10 +143,16 @@ class LeaseRepository:
         ]
 
     def recover(self, lease: ExpiredLease, *, grace_seconds: float, seconds: float, error: Problem) -> bool:
-        """Queue it again, or end it; False if its lease is held again, or is another's by now."""
+        """Queue it again, or end it; False if its lease is held again, or is another's by now.
+
+        An attempt whose holder was seen after its lease ran out does not count: that worker was starved, not dead.
+        """
         mine = (*_lease(lease.job_id, lease.token), *_expired(grace_seconds))
         if lease.state is JobState.CANCELLING:
             return move(self.session, JobState.CANCELLED, *mine, reason=error.code, **ENDED)
+        again = {**_again(seconds), "attempt": JobRow.attempt - 1}
+        if move(self.session, JobState.QUEUED, *mine, *_starved(), reason=STARVED, **again):
+            return True
         if lease.attempt < lease.max_attempts:
             return move(self.session, JobState.QUEUED, *mine, reason=error.code, **_again(seconds))
         return move(
@@ -158,6 +171,13 @@ def _again(seconds: float) -> dict[str, Any]:
 def _expired(grace_seconds: float) -> tuple[ColumnElement[bool], ...]:
     awake = func.pg_postmaster_start_time() < NOW - timedelta(seconds=grace_seconds)
     return JobRow.state.in_(LEASED), JobRow.lease_until < NOW, awake
+
+
+def _starved() -> tuple[ColumnElement[bool], ...]:
+    """Jobs whose holder lives, and that have not had the time of all their attempts yet."""
+    holder_lives = exists().where(WorkerRow.holder == JobRow.lease_holder, WorkerRow.seen_at > JobRow.lease_until)
+    all_attempts = func.make_interval(0, 0, 0, 0, 0, 0, JobRow.max_attempts * JobRow.time_limit_seconds)
+    return holder_lives, JobRow.started_at + all_attempts > NOW
 
 
 def _lease(job_id: UUID, token: UUID) -> tuple[ColumnElement[bool], ...]:

@@ -127,6 +127,8 @@ class JobRow(Owned, Base):
     time_limit_seconds: Mapped[float]
     lease_token: Mapped[UUID | None]
     lease_until: Mapped[datetime | None]
+    lease_holder: Mapped[UUID | None]
+    """The process that has the lease; null in leases of releases that did not write it."""
     not_before: Mapped[datetime] = mapped_column(server_default=NOW)
     """Backoff: nobody claims it earlier."""
     published_at: Mapped[datetime | None]
@@ -293,3 +295,5 @@ class WorkerRow(Base):
 
     name: Mapped[str] = mapped_column(primary_key=True)
     seen_at: Mapped[datetime] = mapped_column(server_default=NOW)
+    holder: Mapped[UUID | None]
+    """The process of this name, as `JobRow.lease_holder` has it."""

@@ -15,13 +15,13 @@ from types import TracebackType
 from typing import Literal, Self, TypeVar
 
 from psycopg.errors import DiskFull
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
 
 from app.project_context import PROJECT
 from app.store.aliases import AliasRepository
-from app.store.audit import AuditRepository
+from app.store.audit import PENDING, AuditRepository
 from app.store.cluster_names import ClusterNameRepository
 from app.store.datasets import DatasetRepository
 from app.store.files import FileRepository
@@ -45,7 +45,26 @@ Role = Literal["valiant_app", "valiant_queue"]
 """Roles of the database: whoever has logged in, superuser or owner, is one of them from here on, and no policy lets it
 pass."""
 QUEUE: Role = "valiant_queue"
+CHANGED = text("select pg_current_xact_id_if_assigned() is not null")
+"""False of a transaction whose statements have found no row to change."""
 ENTER = text("select set_config('role', :role, true), set_config('valiant.project', :project, true)")
+
+
+class WritingSession(Session):
+    """A session that knows whether it has changed rows."""
+
+    has_written = False
+
+
+@event.listens_for(WritingSession, "do_orm_execute")
+def _note_statement(state: ORMExecuteState) -> None:
+    if state.is_insert or state.is_update or state.is_delete:
+        state.session.has_written = True  # type: ignore[attr-defined]  # it is a `WritingSession`
+
+
+@event.listens_for(WritingSession, "after_flush")
+def _note_rows(session: WritingSession, _: UOWTransaction) -> None:
+    session.has_written = session.has_written or bool(session.new or session.dirty or session.deleted)
 
 
 class Work:
@@ -53,7 +72,7 @@ class Work:
 
     def __init__(self, engine: Engine, role: Role = "valiant_app") -> None:
         self._role = role
-        self.session = Session(engine, expire_on_commit=False)
+        self.session = WritingSession(engine, expire_on_commit=False)
         self.datasets = DatasetRepository(self.session)
         self.files = FileRepository(self.session)
         self.jobs = JobRepository(self.session)
@@ -80,9 +99,8 @@ class Work:
 
     def __enter__(self) -> Self:
         """Until the end of the transaction, and so behind a pooler too, Postgres shows the rows of one project."""
-        project = "" if self._role == QUEUE else str(PROJECT.get())
         try:
-            self.session.execute(ENTER, {"role": self._role, "project": project})
+            self._enter(self._role)
         except BaseException:
             self.session.close()
             raise
@@ -91,10 +109,28 @@ class Work:
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         with self.session:
             if kind is None:
-                self.session.commit()
+                self._commit()
         if kind is None:
             for action in self._afterwards:
                 action()
+
+    def _enter(self, role: Role) -> None:
+        project = "" if role == QUEUE else str(PROJECT.get())
+        self.session.execute(ENTER, {"role": role, "project": project})
+
+    def _commit(self) -> None:
+        """With the audit entry of the request, if this is its change: both stand, or neither does."""
+        self.session.flush()
+        entry = PENDING.get()
+        if entry is None or entry.stored or not (self.session.has_written and self.session.scalar(CHANGED)):
+            self.session.commit()
+            return
+        if self._role == QUEUE:  # the log is of one project
+            self._enter("valiant_app")
+        self.audit.add(entry)
+        entry.uncertain = True
+        self.session.commit()
+        entry.stored, entry.uncertain = True, False
 
 
 class WorkFactory:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from sqlalchemy import delete, extract, func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -27,13 +28,14 @@ class WorkerRepository:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def seen(self, name: str) -> None:
-        """The worker of this name lives. Those who have been silent for very long are forgotten."""
+    def seen(self, name: str, holder: UUID | None = None) -> None:
+        """The worker of this name lives, as the process that holds leases as `holder`. Those who have been silent for
+        very long are forgotten.
+        """
         self.session.execute(delete(WorkerRow).where(WorkerRow.seen_at < func.clock_timestamp() - FORGOTTEN))
-        first = insert(WorkerRow).values(name=name, seen_at=NOW)
-        self.session.execute(
-            first.on_conflict_do_update(index_elements=[WorkerRow.name], set_={"seen_at": func.clock_timestamp()})
-        )
+        first = insert(WorkerRow).values(name=name, seen_at=NOW, holder=holder)
+        again = {"seen_at": func.clock_timestamp(), "holder": holder}
+        self.session.execute(first.on_conflict_do_update(index_elements=[WorkerRow.name], set_=again))
 
     def left(self, name: str) -> None:
         self.session.execute(delete(WorkerRow).where(WorkerRow.name == name))

@@ -186,6 +186,64 @@ def test_guesses_do_not_load_the_database(settings, services):
         access.find(guesses[0])
 
 
+def test_a_flood_of_guesses_keeps_no_new_key_waiting(settings, services, key):
+    """From whatever address both come, as all do behind a proxy: what is stored differs from guesses without a look."""
+    from app.services.access import LOOKS_PER_SECOND, Access
+    from app.services.key_tokens import new_token
+    from app.services.passes import AuthUnavailable, ValiantError
+
+    access = Access(services.work, RequestRates(services.cache), settings, clock=lambda: 1000.0)
+
+    def flood():
+        for _ in range(2 * LOOKS_PER_SECOND):
+            with pytest.raises(ValiantError):
+                access.find(new_token().encode())
+
+    before = key("caller")[0].secret.encode()
+    access.refresh()
+    flood()
+    assert access.find(before).live
+    created_meanwhile = key("caller")[0].secret.encode()
+    with pytest.raises(AuthUnavailable) as waits:
+        access.find(created_meanwhile)
+    assert waits.value.headers["Retry-After"] == "1"
+    access.refresh()  # as each second
+    flood()
+    assert access.find(created_meanwhile).live
+    assert len(access._passes) == 2
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    ("sites", "methods"),
+    [
+        (["same-origin"], {"GET", "POST"}),
+        (["none"], {"GET"}),  # an address that a person has entered
+        ([], {"GET"}),  # of a browser without the header
+        (["cross-site"], set()),
+        (["same-site"], set()),
+        (["same-origin", "cross-site"], set()),
+        (["same-origin, none"], set()),
+    ],
+)
+def test_a_cookie_counts_in_requests_of_our_own_pages(guarded, key, method, sites, methods):
+    made, _ = key("admin")
+    headers = [("Cookie", f"a=b; __Host-valiant={made.secret}"), *(("Sec-Fetch-Site", site) for site in sites)]
+    for path in (
+        ("/v1/models/none/predict", "/v1/keys") if method == "POST" else ("/v1/keys", "/v1/me", "/v1/models/no")
+    ):
+        response = guarded.request(method, path, headers=headers, json=None if method == "GET" else {})
+        assert (response.status_code == 401) is (method not in methods), response.text
+        assert method in methods or response.json()["code"] == "credential_missing"
+
+
+def test_a_link_from_elsewhere_leads_to_the_console_and_to_no_data(guarded, key):
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    headers = link | {"Cookie": f"__Host-valiant={key('admin')[0].secret}"}
+    assert guarded.get("/console/", headers=headers).is_success
+    refused(guarded.get("/v1/datasets", headers=headers), 401, "credential_missing")
+
+
 def test_known_keys_outlive_the_database_for_a_while(settings, services, key):
     from sqlalchemy import create_engine
 

@@ -1,12 +1,11 @@
 """Projects see nothing of each other: every operation with every kind of key, and every table."""
 
-import json
 import re
 import threading
 import time
-from pathlib import Path
 from uuid import uuid4
 
+import jwt
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
@@ -14,16 +13,14 @@ from sqlalchemy.exc import DBAPIError
 
 from app.api.edge.examples import EXAMPLES
 from app.project_context import PROJECT
-from app.schemas.keys import KeySpec, Scope
-from app.services.passes import ANY_SCOPE, PUBLIC
+from app.schemas.keys import KeyRotation, KeySpec, Scope
+from app.services.key_tokens import digest_of, new_token
+from app.services.passes import ANY_SCOPE, PUBLIC, Pass
+from app.services.request_rates import Allowance
 from app.store.unit_of_work import Work, WorkFactory
+from tests.api.inhabited_project import FLOWER, IRIS, OPERATIONS, inhabit, requested
 from tests.pgbouncer import pgbouncer
 
-ROOT = Path(__file__).parents[2]
-DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
-IRIS = (ROOT / "app" / "samples" / "iris.csv").read_bytes()
-FLOWER = {"sepal_length_cm": 5.1, "sepal_width_cm": 3.5, "petal_length_cm": 1.4, "petal_width_cm": 0.2}
-RAW = {"create_dataset": "?name=other&file_format=csv", "create_file": ""}
 ENDLESS = {"stream_job_events"}
 """Its response ends with the job: here it is requested with refused keys only."""
 CREATING = {
@@ -32,12 +29,6 @@ CREATING = {
     "list_calculators", "create_preference",
 }  # fmt: skip
 """Operations that name nothing of another project, and so succeed."""
-OPERATIONS = {
-    operation["operationId"]: (method, path)
-    for path, methods in DOCUMENT["paths"].items()
-    for method, operation in methods.items()
-    if method in {"get", "put", "post", "patch", "delete"}
-}
 
 
 @pytest.fixture(scope="module")
@@ -58,42 +49,7 @@ def key(services):
 def alpha(guarded, key, worker):
     """A project with one of everything: the header of its key, and the parameters of addresses that lead there."""
     header = key("alpha")
-
-    def send(method, path, body=None, **options):
-        response = guarded.request(method, path, json=body, headers=header, **options)
-        assert response.is_success, response.text
-        return response
-
-    dataset = send("POST", "/v1/datasets?name=iris&file_format=csv", content=IRIS).json()["id"]
-    body = {"model": "species", "dataset": "iris", "target": "species", "algorithm": {"name": "logistic"}}
-    job = send("POST", "/v1/jobs/train", body | {"name": "train-species"}).json()["id"]
-    until = time.monotonic() + 120
-    while (state := send("GET", f"/v1/jobs/{job}").json()["state"]) in {"queued", "running"}:
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    assert state == "succeeded"
-    send("PUT", "/v1/models/species/aliases/champion", {"version": 1})
-    send("POST", "/v1/models/species/predict?review=true&min_probability=0.99999", {"rows": [FLOWER]})
-    ids = {
-        "dataset_id": dataset,
-        "job_id": job,
-        "review_id": send("GET", "/v1/reviews").json()["items"][0]["id"],
-        "session_id": send("POST", "/v1/sessions", EXAMPLES["create_session"]["request"]).json()["id"],
-        "preference_id": send("POST", "/v1/preferences", EXAMPLES["create_preference"]["request"]).json()["id"],
-        "file_id": send("POST", "/v1/files", content=b"tree").json()["id"],
-        "key_id": send("GET", "/v1/keys").json()["items"][0]["id"],
-    }
-    return header, ids | {"model": "species", "version": 1, "alias": "champion", "name": "confusion_heatmap"}
-
-
-def requested(client, operation, parameters, headers):
-    method, path = OPERATIONS[operation]
-    path = re.sub(r"{(\w+)}", lambda found: str(parameters.get(found[1], "ridge")), path)
-    if operation in RAW:
-        return client.request(method, path + RAW[operation], headers=headers, content=IRIS)
-    if operation == "upload_dataset":
-        return client.request(method, path, headers=headers, files={"file": ("iris.csv", IRIS)}, data={"name": "other"})
-    return client.request(method, path, headers=headers, json=EXAMPLES.get(operation, {}).get("request"))
+    return header, inhabit(guarded, header)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -128,6 +84,77 @@ def refusals(key, services, guarded):
 
     without = {frozenset({scope}): key("alpha", scopes=[other for other in Scope if other != scope]) for scope in Scope}
     return make
+
+
+def altered(header, change):
+    """The header with another token, made of the one it has."""
+    return {"Authorization": f"Bearer {change(header['Authorization'].partition(' ')[2])}"}
+
+
+@pytest.fixture(scope="module")
+def kinds_of_credentials(alpha, beta, refusals, services):
+    """`kinds_of_credentials(needs)`: what a caller may send to reach alpha, and its refusals."""
+    header, _ = alpha
+    old = services.keys.create_first(KeySpec(name="old", scopes=list(Scope)), "alpha")
+    with services.work.across_projects() as w:
+        project = w.projects.ensure("alpha").id
+    services.keys.rotate(old.id, KeyRotation(grace_seconds=0), Pass(Allowance(), project))
+    rotated = {"Authorization": f"Bearer {old.secret}"}
+    token = header["Authorization"].partition(" ")[2]
+    cookie = {"Cookie": f"__Host-valiant={token}"}
+    none = jwt.encode({"sub": "a", "valiant_projects": ["alpha"], "valiant_role": "operator"}, None, algorithm="none")
+    shared = jwt.encode({"sub": "a", "valiant_projects": ["alpha"]}, token, algorithm="HS256")
+    invalid, missing = (401, "credential_invalid"), (401, "credential_missing")
+
+    def make(needs):
+        for sent, *refusal in refusals(needs):
+            yield sent, tuple(refusal)
+        yield rotated, (401, "credential_expired")
+        yield {"Authorization": f"Bearer {new_token()}"}, invalid
+        yield altered(header, lambda token: token[:-1] + ("a" if token[-1] != "a" else "b")), invalid
+        yield altered(header, lambda token: token[:16]), invalid
+        yield altered(header, lambda token: digest_of(token.encode()).hex()), invalid
+        yield {"Authorization": f"Basic {token}"}, invalid
+        yield {"Authorization": f"Bearer {token} {token}"}, invalid
+        yield {"Authorization": f"Bearer {none}"}, invalid
+        yield {"Authorization": f"Bearer {shared}"}, invalid
+        yield {"X-Api-Key": token, "Valiant-Key": token}, missing
+        yield cookie | {"Sec-Fetch-Site": "cross-site"}, missing
+        yield cookie | {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}, missing
+        yield header | {"Valiant-Project": "beta"}, (403, "project_not_covered")
+        yield beta | {"Valiant-Project": "alpha"}, (403, "project_not_covered")
+
+    return make
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_no_kind_of_credential_opens_what_is_not_its_own(guarded, alpha, needs, kinds_of_credentials, operation):
+    """The refusal is the same whether or not what the address names is there, and tells nothing of it."""
+    _, own = alpha
+    nothing = {name: value if name == "version" else str(uuid4()) for name, value in own.items()}
+    kinds = list(kinds_of_credentials(needs[operation]))
+    assert len(kinds) >= 15
+    for headers, refusal in kinds:
+        responses = [requested(guarded, operation, parameters, headers) for parameters in (own, nothing)]
+        if needs[operation] == PUBLIC or (refusal[1] == "model_not_covered" and needs[operation] == ANY_SCOPE):
+            assert max(response.status_code for response in responses) < 500
+            continue
+        problems = [response.json() | {"request_id": "", "instance": ""} for response in responses]
+        assert [response.status_code for response in responses] == [refusal[0]] * 2
+        assert (problems[0]["code"], problems[1]) == (refusal[1], problems[0])
+        assert not [value for name, value in own.items() if name.endswith("_id") and value in responses[0].text]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", [name for name, (method, _) in OPERATIONS.items() if method == "get"])
+def test_a_head_request_is_refused_as_its_get_is(guarded, alpha, needs, kinds_of_credentials, operation):
+    _, own = alpha
+    path = re.sub(r"{(\w+)}", lambda found: str(own.get(found[1], "ridge")), OPERATIONS[operation][1])
+    for headers, refusal in kinds_of_credentials(needs[operation]):
+        response = guarded.head(path, headers=headers)
+        if needs[operation] != PUBLIC and not (refusal[1] == "model_not_covered" and needs[operation] == ANY_SCOPE):
+            assert (response.status_code, response.content) == (refusal[0], b"")
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,18 @@ def test_keys_from_the_first_to_the_last(valiant):
     assert valiant("models", key=rotated.strip())[0] == 4
 
 
+def test_the_embedded_database_gets_a_key_while_it_runs(valiant, guarded, stack, monkeypatch):
+    """Even where a key is configured: that of another service, perhaps."""
+    monkeypatch.delitem(guarded, "VALIANT_DATABASE_URL")
+    for arguments in (("--data", str(stack.folder.root)), ()):
+        monkeypatch.setenv("VALIANT_DATA", str(stack.folder.root))
+        code, printed, errors = valiant(
+            "keys", "create", "--role", "admin", *arguments, key="other" if arguments else ""
+        )
+        assert code == 0, errors
+        assert valiant("keys", key=printed.strip())[0] == 0
+
+
 def test_wrong_options_are_named(valiant):
     assert valiant("keys", "create", "--role", "owner")[0] == 2
     code, _, errors = valiant("keys", "create", "--role", "caller", "--days", "1000")

@@ -13,10 +13,11 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from app.errors import BodyTooLarge, InvalidData, StorageFull
+from app.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
 from app.ingest import data_sheets as sheets
 from app.ingest import parser_processes as parser_module
 from app.ingest.parser_processes import Parser
+from app.ingest.parsing_child import NICENESS
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +128,49 @@ def test_a_child_that_dies_is_a_response_too(send):
         send(b"a\n1\n", own)
     assert stopped not in own._spares
     own.close()
+
+
+def test_a_frozen_parser_is_replaced_and_the_file_is_read(send):
+    own = Parser(1, patience_seconds=0.5)
+    own.warm()
+    (spare,) = own._spares
+    os.kill(spare.process.pid, signal.SIGSTOP)
+    assert send(b"a\n1\n", own).rows == 1
+    assert not spare.alive
+    own.close()
+
+
+def test_a_file_that_only_frozen_processes_could_read_is_no_bad_file(send, monkeypatch):
+    own, start = Parser(1, patience_seconds=0.5), parser_module._start
+
+    def start_stopped():
+        child = start()
+        os.kill(child.process.pid, signal.SIGSTOP)
+        return child
+
+    monkeypatch.setattr(parser_module, "_start", start_stopped)
+    with pytest.raises(NotReady):
+        send(b"a\n1\n", own)
+    own.close()
+
+
+def test_closing_ends_a_parser_that_reads_a_file(send):
+    own = Parser(1)
+    closer = threading.Timer(1.0, own.close)
+    closer.start()
+    with pytest.raises(InvalidData):
+        send(b'{"a": 1}\n' * 3_000_000, own)
+    assert own._active == set()
+
+
+def test_parsers_are_nicer_than_the_service():
+    child = parser_module._start()
+    try:
+        niceness = min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19)
+        while psutil.Process(child.process.pid).nice() != niceness:
+            assert child.alive  # it is starting
+    finally:
+        child.end()
 
 
 def test_a_parser_forks_a_child_for_each_file_and_ends_with_its_last_failure(send):

@@ -1,6 +1,7 @@
 """The rendering child on real specifications, and on those that it has to refuse."""
 
 import json
+import signal
 import struct
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -9,6 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from app.errors import RenderingFailed
+from app.rendering import renderer as renderer_module
 from app.rendering.renderer import SCALE, Renderer
 from app.settings import GiB
 
@@ -107,6 +109,15 @@ def test_a_child_that_is_gone_is_replaced(renderer):
     renderer._child.process.kill()
     renderer._child.process.wait()
     assert renderer.render(json.dumps(POINTS), "svg")
+
+
+def test_a_frozen_child_is_replaced_and_the_picture_drawn(renderer, monkeypatch):
+    renderer.render(json.dumps(POINTS), "svg")
+    frozen = renderer._child.process
+    frozen.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(renderer_module, "PATIENCE_SECONDS", 0.5)
+    assert renderer.render(json.dumps(POINTS), "svg")
+    assert frozen.returncode == -signal.SIGKILL
 
 
 def test_a_slow_picture_ends_in_time():

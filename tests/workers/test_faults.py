@@ -115,6 +115,38 @@ def test_a_worker_that_is_stopped_lets_a_short_job_end(fleet):
     assert seen(fleet) == (0, 0, 0)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["template", "trainer"])
+def test_a_frozen_process_of_a_worker_is_replaced_and_its_job_ends(fleet, victim):
+    for worker in fleet.workers:
+        worker.kill()
+    worker = fleet.start(watchdog_seconds=3)
+    job_id = fleet.submit("work", seconds=2)
+    fleet.running(job_id)
+    (template,) = psutil.Process(worker.pid).children()
+    frozen = template if victim == "template" else template.children()[0]
+    frozen.suspend()
+    job = succeeded_once(fleet, job_id)  # a trainer may end before somebody needs its template
+    assert victim == "template" or (job.attempt, job.transitions[2].reason) == (2, "trainer_crashed")
+    gone(fleet, [frozen])
+    assert worker.alive
+
+
+@pytest.mark.slow
+def test_a_slot_that_waits_for_its_template_is_no_lost_consumer(fleet):
+    """A message takes the slot; the template responds later than a consumer may be silent."""
+    for worker in fleet.workers:
+        worker.kill()
+    worker = fleet.start(watchdog_seconds=4)
+    (template,) = psutil.Process(worker.pid).children()
+    template.suspend()
+    job_id = fleet.submit()
+    assert succeeded_once(fleet, job_id).attempt == 1
+    assert "template_died" in worker.logfile.read_text()
+    assert "consumer_lost" not in worker.logfile.read_text()
+    assert worker.alive
+
+
 # servers that are hurt, under one worker
 
 
@@ -167,7 +199,9 @@ from workers.watchdog import Watchdog
 
 services = build(Settings(), role="worker")
 runner = Runner(services, None, "own")
-Tending(services, runner, Watchdog(services, runner, "valiant.deaf")).start()  # and no consumer
+watchdog = Watchdog(services, runner, "valiant.deaf")
+watchdog.begin()
+Tending(services, runner, watchdog).start()  # and no consumer
 time.sleep(600)
 """
 

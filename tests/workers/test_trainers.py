@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -11,9 +12,12 @@ import psutil
 import pyarrow as pa
 import pytest
 
+from app import liveness
+from app.liveness import Activity
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Sheet
 from workers import trainer_frames as frames
+from workers.template import NICENESS
 from workers.trainer_messages import Order
 from workers.trainers import Trainers
 
@@ -159,13 +163,33 @@ def test_a_dead_template_is_replaced_and_its_trainers_are_dead(trainers, trainer
 
 
 def test_a_frozen_template_is_replaced(trainers, trainer):
-    trainers._template._control.settimeout(0.2)
+    trainers._template.patience_seconds = 0.2
     template_of(trainer).suspend()
     assert not trainer.alive
     assert trainer.close() == -signal.SIGKILL
     after = trainers.start()
     assert after.alive
     after.close()
+
+
+def test_a_starved_template_is_waited_for(trainers, trainer, monkeypatch):
+    """It does not respond for longer than a frozen one may, and waits for a processor."""
+    template = template_of(trainer)
+    starved = Activity(1.0, frozenset("R"))
+    monkeypatch.setattr(liveness, "read_activity", lambda _: starved)
+    trainers._template.patience_seconds = 0.2
+    template.suspend()
+    resumed = threading.Timer(1.5, template.resume)
+    resumed.start()
+    assert trainer.alive
+    assert template.is_running()
+    trainers._template.patience_seconds = 60.0
+
+
+def test_trainers_are_nicer_than_their_worker(trainer):
+    niceness = min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19)
+    while psutil.Process(trainer.pid).nice() != niceness:
+        assert trainer.alive  # it has just been forked
 
 
 def test_killing_twice_and_after_the_end_is_harmless(trainers):

@@ -1,7 +1,10 @@
 """Admission of a request to a route: its key, and what the route needs of it."""
 
+import math
 import re
+import time
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from fastapi.concurrency import run_in_threadpool
@@ -15,6 +18,8 @@ from app.services.passes import CredentialInvalid, ModelNotCovered, Pass, ScopeM
 
 if TYPE_CHECKING:
     from app.services.access import Access
+    from app.services.audit import Audit
+    from app.store.audit import PendingEntry
 
 CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""
@@ -32,10 +37,21 @@ class CredentialMissing(ValiantError):
     remedy = "Send a key in the header Authorization, as `Bearer vlt_…`."
 
 
+class RightsEnded(Exception):
+    """A response was cut since its key was revoked or has expired. Never seen by a client."""
+
+
+ENDS_ITSELF = "valiant.ends_itself"
+"""Key of the scope of a response that looks at its rights itself, and ends with the reason."""
+LOOK_SECONDS = 1.0
+"""Time between two looks at the rights of a request that lasts."""
 COOKIE = "__Host-valiant"
 """Name of the console's cookie, which browsers send to the host alone that has set it, by TLS or on one machine."""
 IN_COOKIE = re.compile(rf"(?:^|;\s*){COOKIE}=([^;\s]+)".encode())
-SAME_ORIGIN = b"sec-fetch-site", b"same-origin"
+OF_OURS = {b"same-origin"}
+OF_NOBODY_ELSE = OF_OURS | {b"none", b""}
+"""Values of Sec-Fetch-Site with which the cookie counts. A person who enters an address sends `none`; empty stands for
+browsers without the header, which the cookie's SameSite=Strict restrains."""
 
 
 class GuardedRoute(APIRoute):
@@ -48,32 +64,90 @@ class GuardedRoute(APIRoute):
         try:
             await self.admit(scope)
         except (ScopeMissing, ModelNotCovered) as refused:
-            await self._audit(scope, refused.status)
+            if entry := self._begin_entry(scope):
+                await run_in_threadpool(scope["app"].services.audit.complete, entry, outcome=refused.status)
             raise
+        await self._handle_admitted(scope, *self.watched(scope, receive, send))
+
+    async def _handle_admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Nobody has a response without its entry; a failure of ours has none, as it has changed nothing."""
+        entry = self._begin_entry(scope)
+        failure: Exception | None = None
 
         async def noted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                created = next((value.decode() for name, value in message["headers"] if name == b"location"), None)
-                await self._audit(scope, message["status"], created)
+            nonlocal failure
+            try:
+                if entry and message["type"] == "http.response.start":
+                    await self._complete(entry, message, scope["app"].services.audit)
+                await send(message)
+            except Exception as error:
+                failure = error
+                raise
+
+        try:
+            await super().handle(scope, receive, noted)
+        except RuntimeError as error:  # what the framework makes of a failure, as it takes the response for begun
+            raise failure or error from None
+
+    @staticmethod
+    async def _complete(entry: "PendingEntry", start: Message, audit: "Audit") -> None:
+        if start["status"] < HTTPStatus.INTERNAL_SERVER_ERROR:
+            created = next((value.decode() for name, value in start["headers"] if name == b"location"), None)
+            await run_in_threadpool(audit.complete, entry, outcome=start["status"], created=created)
+
+    def watched(self, scope: Scope, receive: Receive, send: Send) -> tuple[Receive, Send]:
+        """Both ends of an admitted request, which look at its rights again each second while bodies come and go.
+
+        They raise what refuses the caller, or RightsEnded where a response has begun. One that states a change, which
+        stands, is sent whole.
+        """
+        if CALLER not in scope:
+            return receive, send
+        access: Access = scope["app"].services.access
+        looked_at, changing, begun = time.monotonic(), self._is_changing(scope), False
+
+        def look() -> None:
+            nonlocal looked_at
+            if time.monotonic() - looked_at >= LOOK_SECONDS and ENDS_ITSELF not in scope:
+                looked_at = math.inf  # the refusal is sent, if it is one
+                access.demand_rights(scope[CALLER])
+                looked_at = time.monotonic()
+
+        async def receiving() -> Message:
+            message = await receive()
+            if message["type"] == "http.request":
+                look()
+            return message
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start" and not changing:
+                look()
+            elif begun:
+                try:
+                    look()
+                except ValiantError as refused:
+                    raise RightsEnded(refused.code) from None
+            begun = message["type"] == "http.response.body"
             await send(message)
 
-        await super().handle(scope, receive, noted if CALLER in scope and self._is_audited(scope) else send)
+        return receiving, sending
 
-    async def _audit(self, scope: Scope, outcome: int, created: str | None = None) -> None:
-        """Before the response is sent, so that nobody has one without its entry."""
-        if self._is_audited(scope):
-            await run_in_threadpool(
-                scope["app"].services.audit.add,
-                actor=scope[CALLER].actor,
-                action=self.name,
-                target=created or scope["path"],
-                outcome=outcome,
-                request_id=scope["request_id"],
-            )
-
-    def _is_audited(self, scope: Scope) -> bool:
+    def _is_changing(self, scope: Scope) -> bool:
         """True for a route that changes something; predictions and queries do not."""
         return scope["method"] != "GET" and not self.needs.isdisjoint(CHANGING)
+
+    def _begin_entry(self, scope: Scope) -> "PendingEntry | None":
+        if CALLER not in scope or not self._is_changing(scope):
+            return None
+        audit: Audit = scope["app"].services.audit
+        return audit.begin(
+            actor=scope[CALLER].actor,
+            action=self.name,
+            target=scope["path"],
+            outcome=self.status_code or int(HTTPStatus.OK),
+            request_id=scope["request_id"],
+        )
 
     async def admit(self, scope: Scope) -> None:
         """Before anything of the body is read. Raises what `Access` raises, and CredentialMissing."""
@@ -113,8 +187,12 @@ def credential(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes:
 
 
 def _of_session(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes | None:
-    """The key in the cookie of the console; of a request that changes something only if a page of ours has sent it."""
-    if method not in {"GET", "HEAD"} and SAME_ORIGIN not in headers:
+    """The key in the cookie of the console, unless another site had the browser send the request.
+
+    One that changes something has to come from a page of ours. Links from elsewhere lead to the console, not to data.
+    """
+    sites = b",".join(value for name, value in headers if name == b"sec-fetch-site")
+    if sites not in (OF_NOBODY_ELSE if method in {"GET", "HEAD"} else OF_OURS):
         return None
     found = [match[1] for name, value in headers if name == b"cookie" and (match := IN_COOKIE.search(value))]
     return found[0] if len(found) == 1 else None

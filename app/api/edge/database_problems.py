@@ -9,7 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app import logs
 from app.api.edge import problems
 from app.errors import StorageFull
-from app.store.database_errors import is_not_prepared, to_log, to_problem
+from app.store.database_errors import is_not_prepared, is_passing, to_log, to_problem
 
 log = structlog.get_logger(__name__)
 
@@ -17,7 +17,8 @@ log = structlog.get_logger(__name__)
 def _no_database(request: Request, error: Exception) -> Response:
     if isinstance(error, DBAPIError) and isinstance(error.orig, DiskFull):
         return problems.named(request, StorageFull("The disk of the database is full."))
-    if isinstance(error, OperationalError | InterfaceError | PoolTimeout) or is_not_prepared(error):
+    away = isinstance(error, OperationalError | InterfaceError | PoolTimeout)
+    if away or is_passing(error) or is_not_prepared(error):
         problem = to_problem(error)
         log.error(problem.code, **to_log(error))
         return problems.respond(request, problem)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self, cast
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import logs, tracing
+from app.api.edge.admission import RightsEnded
 from app.api.edge.body import BY_NAME, Headers, headers_of
 from app.api.edge.head_requests import respond_to_head
 from app.api.edge.problems import CODE, MalformedRequest, check_method, response_to
@@ -112,7 +113,7 @@ class Surroundings:
                 await self.app(scope, receive, stamped)
         except Exception as error:
             if status:  # too late for a response: the connection is cut, so that nobody takes a part for the whole
-                logs.unexpected(error)
+                logs.cut(error) if isinstance(error, RightsEnded) else logs.unexpected(error)
                 raise
             response = response_to(scope, error)
             await response(scope, receive, stamped)

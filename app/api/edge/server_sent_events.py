@@ -13,6 +13,7 @@ import anyio
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
 from app.schemas.jobs import CurvePoints, Job, JobProgress, Transition
+from app.schemas.problems import Problem
 from app.wire import Wire
 
 FIRST_PAUSE, BUSY_PAUSE, LONGEST_PAUSE = 0.1, 0.25, 1.0
@@ -21,14 +22,21 @@ second while there is progress and up to the last while there is none.
 """
 KEEPALIVE_SECONDS = 15.0
 EVENT_ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
-DATA: Mapping[str, type[Wire]] = {"state": Transition, "progress": JobProgress, "curve": CurvePoints, "end": Job}
+DATA: Mapping[str, type[Wire]] = {
+    "state": Transition,
+    "progress": JobProgress,
+    "curve": CurvePoints,
+    "end": Job,
+    "refused": Problem,
+}
 """The JSON object that an event carries, by the event's name."""
 SCHEMA = {
     "type": "string",
     "description": "Server-sent events. `event: state` carries a `Transition` of the job, `progress` a `JobProgress`, "
     "`curve` a `CurvePoints` with new values of one monitored measure, and `end` the finished `Job`, after which "
-    "nothing follows. `data` is one JSON object on one line. The `id` of the last event, sent back as Last-Event-ID, "
-    "continues a stream that was cut. A line that begins with a colon keeps the connection alive.",
+    "nothing follows. `refused` carries the `Problem` of a key that was revoked or has expired meanwhile, and is "
+    "the last event too. `data` is one JSON object on one line. The `id` of the last event, sent back as "
+    "Last-Event-ID, continues a stream that was cut. A line that begins with a colon keeps the connection alive.",
     "x-events": {name: {"$ref": f"#/components/schemas/{data.__name__}"} for name, data in DATA.items()},
 }
 EXAMPLE = """event: state
@@ -84,9 +92,16 @@ def news(job: Job, seen: Seen) -> tuple[list[tuple[str, Wire]], Seen]:
 
 
 async def stream(
-    job: Job, seen: Seen, read: Callable[[], Awaitable[Job]], stopping: Callable[[], Awaitable[bool]]
+    job: Job,
+    seen: Seen,
+    read: Callable[[], Awaitable[Job]],
+    stopping: Callable[[], Awaitable[bool]],
+    refusal: Callable[[], Problem | None] = lambda: None,
 ) -> AsyncIterator[bytes]:
-    """The events until the job is over or `stopping` is set. Between reads it holds nothing, only the line."""
+    """The events until the job is over or `stopping` is set. Between reads it holds nothing, only the line.
+
+    refusal: what the caller is refused with from now on, if anything, which is the last event.
+    """
     pause, quiet = FIRST_PAUSE, 0.0
     while True:
         steps = seen.transitions
@@ -101,6 +116,9 @@ async def stream(
         if job.state.terminal or await stopping():
             return
         await anyio.sleep(pause)
+        if (problem := refusal()) is not None:
+            yield format_sse_event(event="refused", data_str=problem.model_dump_json())
+            return
         job = await read()
 
 

@@ -259,4 +259,4 @@ class Application(FastAPI):
 async def _dispatch(scope: Scope, receive: Receive, send: Send) -> None:
     route: DirectRoute = scope["route"]
     await route.admit(scope)
-    await route.process(scope, receive, send)
+    await route.process(scope, *route.watched(scope, receive, send))

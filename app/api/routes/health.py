@@ -29,13 +29,15 @@ async def check_liveness() -> Liveness:
 
 @router.get("/readyz", responses=declare(503, {"Retry-After": "Seconds after which to send the request again."}))
 async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
-    """Database reachable, schema current, not shutting down; each is known within a second, whatever hangs.
+    """Database reachable, schema current, not shutting down; each is known within a second, whatever hangs, or
+    within three where this process itself is starved.
 
     While the database is away, a process that has warm models stays ready for as long as these may predict. Redis and
     workers are shown but not required.
     """
     checks = [Check(name="not_draining", ok=not request.app.state.draining, required=True)]
-    servers, workers = await asyncio.gather(services.dependencies.check(), _workers(services))
+    lag_seconds = request.app.state.pulse.lag_seconds
+    servers, workers = await asyncio.gather(services.dependencies.check(lag_seconds), _workers(services))
     checks += [*servers, workers]
     if services.settings.allow_anonymous and not services.settings.needs_keys:
         checks.append(Check(name="keys", ok=False, required=False, detail="Requests from other machines need no key."))

@@ -7,11 +7,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from app.api.edge import server_sent_events
+from app.api.edge.admission import CALLER, ENDS_ITSELF
 from app.api.edge.router import READ_WRITE, Router
-from app.api.params.common import PAGE, Cursor, JobPath, Limit, ServicesDep
+from app.api.params.common import PAGE, Cursor, JobPath, Limit, RequestIdDep, ServicesDep
 from app.api.routes.job_kinds import ACCEPTED, PREFIX, point_to
+from app.errors import ValiantError
 from app.references import JOB_NAME
 from app.schemas.jobs import Job, JobPage, JobState
+from app.schemas.problems import Problem
 
 if TYPE_CHECKING:
     from app.api.edge.shared_reads import SharedReads
@@ -63,11 +66,13 @@ async def stream_job_events(
     job_id: JobPath,
     services: ServicesDep,
     request: Request,
+    request_id: RequestIdDep,
     last_event_id: Annotated[str | None, Header(max_length=100, description="Continue after this event.")] = None,
 ) -> Response:
     """A job's progress as server-sent events (`state`, `progress`, `curve`, `end`), until it is over.
 
-    A stream that ends without `end` was cut by us: connect again with the last id.
+    A stream that ends without `end` was cut by us: connect again with the last id. After `refused` the key is good for
+    nothing more.
     """
     job = await run_in_threadpool(services.jobs.get, job_id)
     reads: SharedReads = request.app.state.job_reads
@@ -75,14 +80,24 @@ async def stream_job_events(
     async def read() -> Job:
         return await reads(services.jobs.get, job.id)
 
+    def refusal() -> Problem | None:
+        caller = request.scope.get(CALLER)
+        try:
+            if caller is not None:
+                services.access.demand_rights(caller)
+        except ValiantError as refused:
+            return Problem.of(refused, request_id=request_id)
+        return None
+
     async def stopping() -> bool:
         return request.app.state.draining or await request.is_disconnected()
 
     seen = server_sent_events.Seen.of(last_event_id)
     if seen.covers(job):
         return Response(status_code=status.HTTP_204_NO_CONTENT)
+    request.scope[ENDS_ITSELF] = True
     return StreamingResponse(
-        server_sent_events.stream(job, seen, read, stopping),
+        server_sent_events.stream(job, seen, read, stopping, refusal),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )

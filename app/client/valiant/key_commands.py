@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 from .api_key import ApiKey
@@ -29,6 +30,10 @@ def add_key_commands(keys: argparse.ArgumentParser, common: argparse.ArgumentPar
     create.add_argument("--project", help="project that the key reaches (that of the creating key, or default)")
     create.add_argument("--models", action="append", help="pattern of models, such as 'fraud-*'; repeatable (all)")
     create.add_argument("--days", type=int, default=90, dest="expires_in_days", help="days until it expires (90)")
+    create.add_argument(
+        "--data", type=Path, help="folder of the embedded servers, as of `valiant up`: the key is created in their "
+        "database, whatever key is configured (VALIANT_DATA, or var)"
+    )  # fmt: skip
     rotate = add("rotate", _rotate, "replace a key by a new one that may do the same, and print that, this once")
     rotate.add_argument("key", help="id of the key")
     rotate.add_argument("--grace", type=int, metavar="SECONDS", help="seconds the old key still works (a day)")

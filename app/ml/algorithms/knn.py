@@ -150,9 +150,7 @@ def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
     predicted = np.full(shape, np.nan)
     if state is None or state.space is not None or len(data.x) < 2:
         return predicted
-    for block, places, far in _neighbours(
-        params.model_copy(update={"n_neighbors": params.n_neighbors + 1}), state, data.x
-    ):
+    for block, places, far in _neighbours(params, state, data.x, params.n_neighbors + 1):
         own = state.numbers[places] == np.arange(len(data.x))[block, None]
         own[~own.any(axis=1), -1] = True  # hidden behind rows equally near
         others, away = (part[~own].reshape(len(part), -1) for part in (places, far))
@@ -188,10 +186,9 @@ def nearest_to_items(params: KNN, state: State, at: Labels, count: int | None) -
 
 
 def _listed(params: KNN, state: State, points: Matrix, count: int | None) -> Neighbours:
-    used = params if count is None else params.model_copy(update={"n_neighbors": count})
-    blocks = [(places, far) for _, places, far in _near(used, state, points)]
+    blocks = [(places, far) for _, places, far in _near(params, state, points, count or params.n_neighbors)]
     places, far = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    counts = _counts(used, state, places, far)
+    counts = _counts(params, state, places, far)
     items = None if state.items is None else state.items[places]
     return Neighbours(state.numbers[places], far, state.targets[places], counts, params.prototypes is not None, items)
 
@@ -220,18 +217,20 @@ def _metric(params: KNN, space: MetricSpace | None) -> NamedMetric:
     return NamedMetric.of(params.metric, params.p, space)
 
 
-def _neighbours(params: KNN, state: State, x: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
-    """Blocks of rows with their neighbours and distances."""
-    return _near(params, state, _metric(params, state.space).points(x))
+def _neighbours(
+    params: KNN, state: State, x: Matrix, count: int | None = None
+) -> Iterator[tuple[slice, Labels, Matrix]]:
+    """Blocks of rows with their neighbours and distances. count: of them, in place of `n_neighbors`."""
+    return _near(params, state, _metric(params, state.space).points(x), count or params.n_neighbors)
 
 
-def _near(params: KNN, state: State, points: Matrix) -> Iterator[tuple[slice, Labels, Matrix]]:
+def _near(params: KNN, state: State, points: Matrix, count: int) -> Iterator[tuple[slice, Labels, Matrix]]:
     """The same of points of the metric."""
     metric = _metric(params, state.space)
-    step = max(1, BLOCK // min(params.n_neighbors, len(state.rows)))
+    step = max(1, BLOCK // min(count, len(state.rows)))
     for start in range(0, len(points), step):
         block = slice(start, start + step)
-        places, far = neighbours(points[block], state.rows, params.n_neighbors, p=metric.p, index=params.index)
+        places, far = neighbours(points[block], state.rows, count, p=metric.p, index=params.index)
         yield block, places, metric.distances(far)
 
 

@@ -12,7 +12,7 @@ theirs.
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias
 
 import pyarrow as pa
@@ -117,7 +117,7 @@ def _written_plainly(cells: pa.Array, notation: Notation) -> pa.Array:
     return pc.binary_join_element_wise(unsigned, digits, exponent, "")
 
 
-@cache
+@lru_cache(256)
 def pattern(notation: Notation) -> str:
     """The regular expression of a number, with the groups sign, number and exponent."""
     decimal = re.escape(notation.decimal)

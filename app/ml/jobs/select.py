@@ -210,7 +210,7 @@ def _planned_faults(request: SelectRequest, planned: Plan, sheet: Sheet) -> Iter
 def _named_columns(planned: Plan, sheet: Sheet) -> Iterator[Fault]:
     """Parameters of the algorithm that name columns, which may be left out."""
     half = len(planned.features) // 2
-    for names in (planned.features[:half], planned.features[half:]):
+    for names in filter(None, (planned.features[:half], planned.features[half:])):
         try:
             plan(without_others(planned.spec, names), sheet.columns, sheet.rows)
         except InvalidRequest as error:

@@ -20,6 +20,7 @@ from app.ml.evaluation.rejection import decided_by
 from app.ml.query import Query
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
+from app.validated_copy import ValidatedCopy
 from app.wire import Body
 
 MOST = 100_000
@@ -84,7 +85,7 @@ class ClassPairs(Pairs):
     examples: int = Field(20, ge=0, le=1000, description="Pairs named in every cell of the confusion matrix.")
 
 
-class MetricsRequest(RootModel[Annotated[NumberPairs | ClassPairs, Field(discriminator="task")]]):
+class MetricsRequest(ValidatedCopy, RootModel[Annotated[NumberPairs | ClassPairs, Field(discriminator="task")]]):
     """Pairs of truth and prediction."""
 
 

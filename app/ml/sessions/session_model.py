@@ -135,7 +135,8 @@ def _model(session: OnlineSession, state: SessionState, vector: Vector, receipt:
 
 
 def _seen(column: InputColumn, low: float, high: float) -> InputColumn:
-    return column.model_copy(update={"minimum": low, "maximum": high})
+    """With the range of its values; infinite before there is one."""
+    return column.model_copy(update={"minimum": low, "maximum": high}) if low <= high else column
 
 
 def _shown(model: Model) -> pa.Table:

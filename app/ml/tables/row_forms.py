@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
+from app.validated_copy import ValidatedCopy
 from app.wire import Body
 
 
@@ -20,5 +21,5 @@ class PredictColumns(Body):
     data: list[list[Any]] = Field(min_length=1, description="Rows, each a list of values in the order of `columns`.")
 
 
-class PredictRequest(RootModel[PredictRows | PredictColumns]):
+class PredictRequest(ValidatedCopy, RootModel[PredictRows | PredictColumns]):
     """Rows to predict, in either form."""

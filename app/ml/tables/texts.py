@@ -13,7 +13,7 @@ from app.ml.contract.notation import PLAIN, Notation, read_and_misfits, without_
 from app.ml.tables.casting import TEXTS
 
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
-NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
+NUMBER = re.compile(r"\s*[+-]?([0-9]++(?:\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?\s*+", re.ASCII)
 
 
 def read_texts(column: InputColumn | None, cells: Sequence[str], missing: Collection[str] = ()) -> list[object]:

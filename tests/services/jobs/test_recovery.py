@@ -1,5 +1,6 @@
 """Expired leases and forgotten jobs are taken up."""
 
+import pytest
 from sqlalchemy import text
 
 from app.schemas.jobs import JobState
@@ -18,6 +19,40 @@ def test_a_lease_that_ran_out_is_another_attempt_and_then_the_end(world):
     job = world.jobs.get(job_id)
     assert (job.state, job.error.code, job.attempt) == (JobState.FAILED, "worker_lost", 3)
     assert {line.reason for line in job.transitions if line.state != "running"} == {None, "worker_lost"}
+
+
+def sign(world, seconds):
+    """The worker of these attempts is seen so many seconds after its lease ran out."""
+    with world.work() as w:
+        w.workers.seen("here", world.attempts.holder)
+    sql = "update workers set seen_at = (select max(lease_until) from jobs) + make_interval(secs => :seconds)"
+    world.run(sql, seconds=seconds)
+
+
+def test_an_attempt_does_not_count_whose_worker_was_seen_after_its_lease_ran_out(world):
+    job_id = world.submit(max_attempts=1)
+    for _ in range(3):
+        assert world.attempts.claim(job_id).attempt == 1
+        world.expire(job_id)
+        sign(world, 0.1)
+        assert world.recovery.sweep(held=0).recovered == 1
+        world.hasten()
+    job = world.jobs.get(job_id)
+    assert (job.state, job.attempt) == (JobState.QUEUED, 0)
+    assert {line.reason for line in job.transitions if line.state != "running"} == {None, "worker_starved"}
+
+
+@pytest.mark.parametrize("why", ["it was seen before", "another process has its name", "all its time is over"])
+def test_an_attempt_counts_whose_worker_may_be_gone(world, why):
+    claim = world.attempts.claim(world.submit(max_attempts=1))
+    world.expire(claim.job_id)
+    sign(world, -0.1 if why == "it was seen before" else 0.1)
+    if why == "another process has its name":
+        world.run("update workers set holder = gen_random_uuid()")
+    if why == "all its time is over":
+        world.run("update jobs set started_at = started_at - interval '61 s'")
+    assert world.recovery.sweep(held=0).recovered == 1
+    assert world.state(claim.job_id) is JobState.FAILED
 
 
 def test_a_lost_worker_cannot_keep_a_job_in_cancelling(world):
