@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 import psutil
+import structlog
 
 from app.embedded.data_folder import Folder
 from app.errors import StartFailed
@@ -24,6 +25,7 @@ LAUNCH = Path(__file__).with_name("launch_as_user.py")
 PROBE_SECONDS = 2.0
 """Seconds between two requests to a server that gives no sign of life by itself."""
 SERVERS = {"postgres", "redis-server", "valkey-server"}
+log = structlog.get_logger(__name__)
 Stops = Sequence[tuple[signal.Signals, float]]
 
 
@@ -78,8 +80,11 @@ class Child:
     def _probe(self, responds: Callable[[], bool]) -> None:
         while True:
             process = self.process
-            if responds() and self.process is process:
-                self._responded_at = time.monotonic_ns()
+            try:
+                if responds() and self.process is process:
+                    self._responded_at = time.monotonic_ns()
+            except Exception:  # without probes it would be taken for frozen
+                log.exception("probe_failed", program=self.name)
             time.sleep(PROBE_SECONDS)
 
     def patience(self, seconds: float) -> Patience:
