@@ -28,7 +28,7 @@ TABLES = (*METADATA.tables, STAMP)
 PROTECTED = frozenset(name for name, table in METADATA.tables.items() if "project_id" in table.columns)
 """Tables whose rows belong to projects: policies hold for everybody, their owner included."""
 PRIVILEGES = MappingProxyType({STAMP: ("select",), access_tables.AuditRow.__tablename__: ("select", "insert")})
-"""Privileges of APP and QUEUE on tables that they do not change. Nobody changes or deletes an entry of the audit log."""
+"""Privileges of APP and QUEUE on tables that they do not change. Entries of the audit log stay as they are."""
 ALL_PRIVILEGES = ("select", "insert", "update", "delete")
 QUEUED = frozenset(
     row.__tablename__

@@ -15,7 +15,7 @@ from app.errors import StartFailed
 from app.settings import Settings
 from app.store.engine import make_engine
 
-MAINTAIN = text("select set_config('valiant.maintenance', 'on', false)")
+MAINTAIN = text("select set_config('valiant.maintenance', 'on', true), set_config('statement_timeout', '0', true)")
 
 
 @contextmanager
@@ -61,7 +61,6 @@ def maintenance(engine: Engine) -> Iterator[Connection]:
     with engine.begin() as connection:
         connection.execute(MAINTAIN)
         yield connection
-        connection.execute(text("reset valiant.maintenance"))
 
 
 def _accepts(folder: Folder) -> bool:

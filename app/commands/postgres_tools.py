@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -76,22 +77,19 @@ class Tools(NamedTuple):
 
         The last word, COMMIT, is sent once pg_restore has ended well: whatever ends before, the database is unchanged.
         """
-        psql = self._start(
-            "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", f"--dbname={self.address}", stdin=subprocess.PIPE
-        )
+        psql = self._start("psql", "-Xqv", "ON_ERROR_STOP=1", f"--dbname={self.address}", stdin=subprocess.PIPE)
         assert psql.stdin is not None  # noqa: S101  a pipe
         failure = ""
-        try:
-            psql.stdin.write(f"begin;\n{before}\n".encode())
-            psql.stdin.flush()
+        with suppress(BrokenPipeError), psql.stdin as statements:  # psql has ended, and its message is the reason
+            statements.write(f"begin;\n{before}\n".encode())
+            statements.flush()
             options = ("--no-owner", "--no-privileges", "--schema=public", "-f-")
-            reader = self._start("pg_restore", *options, str(file), stdout=psql.stdin)
-            failure = reader.communicate()[1].decode(errors="replace") if reader.wait() else ""
+            reader = self._start("pg_restore", *options, str(file), stdout=statements)
+            message = reader.communicate()[1].decode(errors="replace")
             if reader.returncode == 0:
-                psql.stdin.write(b"commit;\n")
-            psql.stdin.close()
-        except BrokenPipeError:
-            pass
+                statements.write(b"commit;\n")
+            else:
+                failure = message or "pg_restore was killed."
         psql.stdin = None
         message = psql.communicate()[1].decode(errors="replace")
         if psql.returncode or failure:

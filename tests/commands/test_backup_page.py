@@ -34,6 +34,7 @@ def run(section, folder, path=(), **variables):
     script = "\n".join(["set -euo pipefail", *SECTIONS[section]])
     done = subprocess.run(
         ["bash", "-c", script],
+        check=False,
         cwd=folder,
         env=environment | variables | {"PATH": search},
         capture_output=True,
@@ -44,7 +45,7 @@ def run(section, folder, path=(), **variables):
 
 
 def predictions(settings):
-    with TestClient(create_app(settings)) as client:
+    with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
         response = client.post("/v1/models/one/predict", json=ROWS)
         assert response.status_code == 200, response.text
         assert client.get("/readyz").status_code == 200
@@ -52,7 +53,7 @@ def predictions(settings):
 
 
 def publish_one(settings, publish):
-    with TestClient(create_app(settings)) as client:
+    with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
         publish(client.app.services.work, "one")
     return predictions(settings)
 
@@ -79,8 +80,10 @@ def test_an_embedded_stack_is_restored_from_nothing(data_folder, publish):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("section", ["Restore on your servers", "With Postgres's own tools"])
-@pytest.mark.parametrize(("old", "new"), [(15, 15), (15, 18), (18, 18)])
-def test_a_new_server_is_filled_from_a_backup(section, old, new, settings, publish, tmp_path):
+@pytest.mark.parametrize("majors", [(15, 15), (15, 18), (18, 18)])
+def test_a_new_server_is_filled_from_a_backup(section, majors, settings, publish, tmp_path):
+    old, new = majors
+
     def at(folder):
         return settings.model_copy(
             update={"database_url": SecretStr(address(folder, "valiant", "valiant")), "cache_url": None}
