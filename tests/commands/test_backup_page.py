@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,9 @@ def predictions(settings):
     with TestClient(create_app(settings), base_url="http://127.0.0.1") as client:
         response = client.post("/v1/models/one/predict", json=ROWS)
         assert response.status_code == 200, response.text
-        assert client.get("/readyz").status_code == 200
+        end = time.monotonic() + 20  # a check that takes longer than it is waited for is known at a later one
+        while (readiness := client.get("/readyz")).status_code != 200:
+            assert time.monotonic() < end, readiness.text
         return response.json()["predictions"], response.json()["probabilities"]
 
 
