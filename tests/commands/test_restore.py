@@ -16,7 +16,7 @@ from app.cli import main
 from app.store.engine import make_engine
 from app.store.unit_of_work import WorkFactory
 from migrations.schema_revision import current, upgrade
-from tests.clusters import address, administer, cluster
+from tests.clusters import address, administer, child, cluster, programs, server_on
 
 pytestmark = pytest.mark.slow
 TABLE = pa.table({"a": list(range(1000))})
@@ -207,3 +207,42 @@ def test_the_doctor_names_what_is_wrong(database, settings, add_table, capsys):
     capsys.readouterr()
     assert main(["doctor"]) == 1
     assert "FAULT datasets: 1 lack some of their bytes." in capsys.readouterr().out
+
+
+def test_a_server_is_restored_to_the_second_before_a_mistake(settings, add_table, monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("VALIANT_DATA", str(tmp_path))
+    with cluster(18, archive_mode="on") as (folder, server):
+        archive, base = folder.own(folder.root / "archive"), folder.own(folder.root / "base")
+        administer(folder, "create role valiant login createrole", "create database valiant owner valiant",
+                   f"alter system set archive_command = 'cp %p {archive}/%f'", "select pg_reload_conf()")  # fmt: skip
+        url = address(folder, "valiant", "valiant")
+        monkeypatch.setenv("VALIANT_DATABASE_URL", url)
+        assert main(["migrate"]) == 0
+        copier = child(folder, programs(18) / "pg_basebackup", "-h", folder.sockets, "-U", "postgres", "-D", base)
+        assert copier.process.wait() == 0
+        before = {*add_datasets(settings, url, add_table, 2)}
+        with psycopg.connect(address(folder), autocommit=True) as administrator:
+            (moment,) = administrator.execute("select clock_timestamp()").fetchone()
+            time.sleep(1)
+            with psycopg.connect(url) as owner:
+                owner.execute("set valiant.maintenance = 'on'")
+                owner.execute("delete from datasets")
+            (last,) = administrator.execute("select pg_walfile_name(pg_switch_wal())").fetchone()
+            archived = "select last_archived_wal >= %s from pg_stat_archiver"
+            while administrator.execute(archived, [last]).fetchone() != (True,):
+                time.sleep(0.1)
+        assert ids_at(url) == set()
+        server.stop()
+        with (base / "postgresql.auto.conf").open("a") as configuration:
+            configuration.write(f"restore_command = 'cp {archive}/%f %p'\nrecovery_target_time = '{moment}'\n")
+            configuration.write("recovery_target_action = 'promote'\n")
+        (base / "recovery.signal").touch()
+        with server_on(folder, programs(18), base):
+            with psycopg.connect(address(folder), autocommit=True) as administrator:
+                while administrator.execute("select pg_is_in_recovery()").fetchone() == (True,):
+                    time.sleep(0.1)
+            assert ids_at(url) == before
+            capsys.readouterr()
+            assert main(["migrate"]) == 0
+            assert capsys.readouterr().out == ""
+            assert main(["doctor"]) == 0
