@@ -23,7 +23,7 @@ APP, QUEUE, OWNER = "valiant_app", "valiant_queue", "valiant_owner"
 ROLES = (APP, QUEUE, OWNER)
 """Roles of requests and jobs, of workers that look through all projects, and of a login that maintains the database."""
 STAMP = "alembic_version"
-METADATA = annotation_tables.Base.metadata  # of the tables of the other two modules as well
+METADATA = annotation_tables.ReviewRow.metadata  # of the tables of the other two modules as well
 TABLES = (*METADATA.tables, STAMP)
 PROTECTED = frozenset(name for name, table in METADATA.tables.items() if "project_id" in table.columns)
 """Tables whose rows belong to projects: policies hold for everybody, their owner included."""
