@@ -16,6 +16,7 @@ from app.store.unit_of_work import WorkFactory
 from migrations import security
 from tests.clusters import MAJORS, address, administer, cluster
 
+DEFAULTS = "alter default privileges for role valiant"
 DRIFT = {
     "a privilege on the audit log": "grant delete on audit to valiant_app",
     "a privilege for everybody": "grant truncate on models to public",
@@ -26,8 +27,8 @@ DRIFT = {
     "a privilege on the schema": "grant create on schema public to valiant_app",
     "no privilege on the schema": "revoke usage on schema public from valiant_app",
     "no privilege on a table": "revoke insert on jobs from valiant_app",
-    "privileges on tables to come": "alter default privileges in schema public grant delete on tables to valiant_app",
-    "privileges on sequences to come": "alter default privileges grant update on sequences to valiant_queue",
+    "privileges on tables to come": f"{DEFAULTS} in schema public grant delete on tables to valiant_app",
+    "privileges on sequences to come": f"{DEFAULTS} grant update on sequences to valiant_queue",
     "no policies": "alter table models disable row level security",
     "policies for others than the owner": "alter table audit no force row level security",
     "a policy less": "drop policy queue on jobs",
