@@ -1,4 +1,4 @@
-"""The console command `valiant`: up, demo, api, serve, worker, migrate, health, and those of the client.
+"""The console command `valiant`: up, demo, api, serve, worker, migrate, health, backup, restore, doctor, the client's.
 
 What a command needs is imported when it runs: `valiant --help` must not wait for numpy.
 """
@@ -152,6 +152,24 @@ def _first_key(options: dict[str, Any], settings: Settings) -> None:
     print_key(settings, spec)
 
 
+def _backup(options: dict[str, Any], settings: Settings) -> None:
+    from app.commands.backup import backup
+
+    backup(settings, options["file"])
+
+
+def _restore(options: dict[str, Any], settings: Settings) -> None:
+    from app.commands.restore import restore
+
+    restore(settings, options["file"], replace=options["replace"], revoke_keys=options["revoke_keys"])
+
+
+def _doctor(_: dict[str, Any], settings: Settings) -> None:
+    from app.commands.doctor import doctor
+
+    doctor(settings)
+
+
 def _health(_: dict[str, Any], settings: Settings) -> None:
     from app.health import check
 
@@ -208,6 +226,15 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     add("worker", _worker, "run one worker on servers given by VALIANT_…_URL")
     add("migrate", _migrate, "bring the database of VALIANT_DATABASE_URL up to date")
     add("health", _health, "exit with 0 if the API or the worker on this machine responds", address)
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument("--data", type=Path, help="folder of the embedded servers (./var)")
+    add("doctor", _doctor, "check the database, its data and the servers, with a remedy for each fault", folder)
+    file = argparse.ArgumentParser(add_help=False, parents=[folder])
+    file.add_argument("file", type=Path, help="file of the backup")
+    add("backup", _backup, "write all data into a file, while the service runs or not", file)
+    restored = add("restore", _restore, "restore the data of a file, while the service does not run", file)
+    restored.add_argument("--replace", action="store_true", help="take away what the database holds")
+    restored.add_argument("--revoke-keys", action="store_true", help="revoke all keys that the backup holds")
     if not arguments or arguments[0] not in commands.choices:
         from valiant.commands import add_commands
 

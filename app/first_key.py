@@ -2,8 +2,7 @@
 
 import sys
 
-from psycopg.errors import UndefinedTable
-from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from app.embedded.data_folder import Folder
 from app.embedded.postgres import url
@@ -13,6 +12,7 @@ from app.schemas.keys import CreatedKey, KeySpec
 from app.schemas.projects import DEFAULT_NAME
 from app.services.keys import Keys
 from app.settings import Settings
+from app.store.database_errors import is_not_prepared
 from app.store.engine import make_engine
 from app.store.unit_of_work import WorkFactory
 from migrations.schema_revision import upgrade
@@ -44,9 +44,9 @@ def _add(settings: Settings, spec: KeySpec) -> CreatedKey:
         return Keys(WorkFactory(engine)).create_first(spec, spec.project or DEFAULT_NAME)
     except OperationalError as error:
         raise StartFailed("The database of VALIANT_DATABASE_URL cannot be reached.") from error
-    except ProgrammingError as error:
-        if isinstance(error.orig, UndefinedTable):
-            raise StartFailed("The database has no tables of keys: run `valiant migrate` first.") from error
+    except DBAPIError as error:
+        if is_not_prepared(error):
+            raise StartFailed("The database has no tables or roles of keys: run `valiant migrate` first.") from error
         raise
     finally:
         engine.dispose()

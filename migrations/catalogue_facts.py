@@ -133,5 +133,5 @@ def read_login(connection: Connection, tables: Collection[str], roles: Collectio
 
 def has_options(connection: Connection) -> bool:
     """True from Postgres 16 on, where a membership states what it is good for. CREATE ROLE makes one for nothing."""
-    version: tuple[int, ...] = connection.dialect.server_version_info  # type: ignore[attr-defined]
-    return version >= (16,)
+    version = connection.dialect.server_version_info
+    return version is not None and int(version[0]) >= 16

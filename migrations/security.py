@@ -23,12 +23,12 @@ APP, QUEUE, OWNER = "valiant_app", "valiant_queue", "valiant_owner"
 ROLES = (APP, QUEUE, OWNER)
 """Roles of requests and jobs, of workers that look through all projects, and of a login that maintains the database."""
 STAMP = "alembic_version"
-METADATA = annotation_tables.Base.metadata  # of the tables of the other two modules as well
+METADATA = annotation_tables.ReviewRow.metadata  # of the tables of the other two modules as well
 TABLES = (*METADATA.tables, STAMP)
 PROTECTED = frozenset(name for name, table in METADATA.tables.items() if "project_id" in table.columns)
 """Tables whose rows belong to projects: policies hold for everybody, their owner included."""
 PRIVILEGES = MappingProxyType({STAMP: ("select",), access_tables.AuditRow.__tablename__: ("select", "insert")})
-"""Privileges of APP and QUEUE on tables that they do not change. Nobody changes or deletes an entry of the audit log."""
+"""Privileges of APP and QUEUE on tables that they do not change. Entries of the audit log stay as they are."""
 ALL_PRIVILEGES = ("select", "insert", "update", "delete")
 QUEUED = frozenset(
     row.__tablename__

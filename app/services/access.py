@@ -18,6 +18,7 @@ from app.services.lasting_threads import repeat
 from app.services.passes import AuthUnavailable, CredentialExpired, CredentialInvalid, Pass, ProjectNotCovered, refusal
 from app.services.request_rates import Allowance, RequestRates
 from app.settings import Settings
+from app.store.database_errors import DatabaseNotPrepared, is_not_prepared, to_log
 from app.store.projects import ProjectNotFound
 from app.store.unit_of_work import Work, WorkFactory
 
@@ -130,7 +131,7 @@ class Access:
             return self._passes.setdefault(self._digest(credential), own)
 
     def _read(self, credential: bytes, find: Callable[[Work], Pass | None], *, counted: bool) -> Pass:
-        """From the database. Raises CredentialInvalid, AuthUnavailable.
+        """From the database. Raises CredentialInvalid, AuthUnavailable, DatabaseNotPrepared.
 
         counted: False of what nobody can guess, a stored key or a token that its provider has signed.
         """
@@ -143,8 +144,8 @@ class Access:
             with self._work() as w:
                 own, rates = find(w), w.projects.request_rates()
         except SQLAlchemyError as error:
-            log.warning("key_not_read", error=type(error).__name__)
-            raise AuthUnavailable from error
+            log.warning("key_not_read", **to_log(error))
+            raise DatabaseNotPrepared if is_not_prepared(error) else AuthUnavailable from error
         with self._lock:
             self._fresh_until = self._clock() + self._settings.auth_stale_seconds
             self._rates.limit(rates)
@@ -206,7 +207,7 @@ class Access:
             with self._work() as w:
                 held = w.keys.is_bound_by_policies()
         except SQLAlchemyError as error:
-            log.warning("policies_not_checked", error=type(error).__name__)
+            log.warning("policies_not_checked", **to_log(error))
             return
         if not held:
             raise StartFailed(

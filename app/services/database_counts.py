@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from app.services.single_flight import SingleFlight
+from app.store.database_errors import to_log
 from app.store.job_counts import Counts, Queue
 from app.store.unit_of_work import Work, WorkFactory
 from app.store.worker_registry import Workers
@@ -36,7 +37,7 @@ class Metric(Generic[T]):
                 self.value = self._read(w)
         except Exception as error:  # noqa: BLE001  whatever it is, there is no value
             self.value = None
-            log.warning("counts_unknown", error=type(error).__name__)
+            log.warning("counts_unknown", **to_log(error))
             return
         self._due = time.monotonic() + self._seconds
 

@@ -29,8 +29,8 @@ async def check_liveness() -> Liveness:
 
 @router.get("/readyz", responses=declare(503, {"Retry-After": "Seconds after which to send the request again."}))
 async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
-    """Database reachable, schema current, not shutting down; each is known within a second, whatever hangs, or
-    within three where this process itself is starved.
+    """Database reachable, schema current, its roles and privileges right, not shutting down; each is known within a
+    second, whatever hangs, or within three where this process itself is starved.
 
     While the database is away, a process that has warm models stays ready for as long as these may predict. Redis and
     workers are shown but not required.
