@@ -142,7 +142,7 @@ def _check_machine(settings: Settings) -> Iterator[Result]:
 
 def _read_policy(client: Redis) -> str:
     values = client.config_get("maxmemory-policy")
-    (policy,) = values.values()  # type: ignore[union-attr]  # of a client that does not wait
+    (policy,) = values.values()
     return policy.decode() if isinstance(policy, bytes) else str(policy)
 
 
