@@ -95,7 +95,7 @@ def _file(stated: str, inlet: IO[bytes], memory_bytes: int) -> UploadedFile:
     return UploadedFile(
         stated,
         content=lambda: Path(file.name).read_bytes(),
-        parse=lambda file_format: parse(Path(file.name), file_format, memory_bytes),
+        parse=lambda file_format, options: parse(Path(file.name), file_format, memory_bytes, options),
     )
 
 

@@ -1,5 +1,6 @@
 """Parses a model file of another library in a process of its own, and takes nothing from it but arrays and facts."""
 
+import json
 import os
 from pathlib import Path
 from typing import Self
@@ -10,6 +11,7 @@ from app.errors import ImportUnsupported, InvalidData
 from app.faults import Fault
 from app.ingest.forked_parser import request
 from app.ingest.protocol import REFUSED, Refusal
+from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.ml.models.parsed_model import ParsedModel, read
 from app.socket_child import SocketChild, start
 
@@ -38,10 +40,11 @@ class ModelFileParser:
             self._process.end()
             self._process = None
 
-    def parse(self, path: Path, file_format: str) -> ParsedModel:
+    def parse(self, path: Path, file_format: str, options: ModelFileOptions = ALL) -> ParsedModel:
         """Blocks until the fork has ended. Raises InvalidData and ImportUnsupported."""
         memory_bytes = min(self._memory_bytes, LEAST_MEMORY + TIMES * path.stat().st_size)
-        order = b"%s %d %d %s" % (file_format.encode(), memory_bytes, SECONDS, os.fsencode(path))
+        stated = json.dumps(options, separators=(",", ":")).encode()
+        order = b"%s %d %d %s %s" % (file_format.encode(), memory_bytes, SECONDS, stated, os.fsencode(path))
         if self._process is None or not self._process.alive:
             self._process = start("app.ingest.model_file_child", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         try:
@@ -57,10 +60,10 @@ class ModelFileParser:
         return read(content[1:])
 
 
-def parse(path: Path, file_format: str, memory_bytes: int) -> ParsedModel:
+def parse(path: Path, file_format: str, memory_bytes: int, options: ModelFileOptions = ALL) -> ParsedModel:
     """A single file, as by `ModelFileParser`."""
     with ModelFileParser(memory_bytes) as parser:
-        return parser.parse(path, file_format)
+        return parser.parse(path, file_format, options)
 
 
 def _died(memory_bytes: int) -> InvalidData:

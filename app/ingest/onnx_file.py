@@ -19,6 +19,7 @@ from app.faults import Fault
 from app.ml.algorithms.imported_onnx import ImportedONNX, State
 from app.ml.contract.algorithm import Matrix, TargetKind, Task
 from app.ml.contract.labels import Class
+from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
 from app.ml.numerics.onnx_session import KINDS, computed, given, session_of
 from app.ml.numerics.trees.foreign_trees import damaged, unsupported
@@ -39,7 +40,7 @@ DRAWN = 20261128
 """Seed of the probe rows."""
 
 
-def parse(path: Path) -> ParsedModel:
+def parse(path: Path, _: ModelFileOptions = ALL) -> ParsedModel:
     """Raises ImportUnsupported and InvalidData; ImportError where onnx or onnxruntime are not installed."""
     onnx, runtime = (importlib.import_module(name) for name in ("onnx", "onnxruntime"))
     if path.stat().st_size > MOST_BYTES:

@@ -16,6 +16,7 @@ from app.ml.algorithms.imported_trees import ImportedTrees
 from app.ml.algorithms.imported_trees import State as TreeState
 from app.ml.contract.algorithm import Matrix, TargetKind, Task, Vector
 from app.ml.contract.labels import Label
+from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
 from app.ml.numerics.class_probabilities.link_functions import LinkedSums
 from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened, unsupported
@@ -91,7 +92,7 @@ FILE: TypeAdapter[WrittenTrees | WrittenLinear] = TypeAdapter(
 )
 
 
-def parse(path: Path) -> ParsedModel:
+def parse(path: Path, _: ModelFileOptions = ALL) -> ParsedModel:
     """Raises ImportUnsupported and InvalidData."""
     try:
         written = FILE.validate_json(path.read_bytes())
@@ -113,7 +114,7 @@ def parse(path: Path) -> ParsedModel:
         raise damaged("The probe rows and their predictions have several lengths.")
     task = Task.of_target(TargetKind.CLASSES if written.classifies else TargetKind.NUMBERS)
     classes = max(2, k) if written.classifies else 0
-    if len(labels := written.classes or ()) != classes or len({(type(label), label) for label in labels}) < classes:
+    if len(labels := written.classes or ()) != classes:
         raise damaged("It does not name each of its classes, each differently.")
     if isinstance(written, WrittenTrees):
         parts = _of_trees(written, base, classes)

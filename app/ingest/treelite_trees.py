@@ -41,6 +41,11 @@ class Described(NamedTuple):
     columns: tuple[ParsedColumn, ...]
     single: bool
     """Inputs and leaves are numbers of 32 bits."""
+    trees: int
+    zero: float = 0.0
+    """Numbers up to it, of either sign, are compared as 0."""
+    sigmoid: float | None = None
+    """Factor of the sum in the logistic function; None: that of treelite."""
     warnings: tuple[str, ...] = ()
 
 
@@ -55,10 +60,10 @@ def parsed(model: Any, described: Described) -> ParsedModel:
         raise damaged("A tree is added to an output that does not exist.")
     columns = _named(described.columns, int(head.get_field("num_feature")[0]))
     known = np.array([len(column.levels or ()) for column in columns], np.intp)
+    if not output.size == model.num_tree == described.trees > 0:
+        raise damaged("There are no trees, or others than the file states.")
     trees = [_tree(model.get_tree_accessor(t)) for t in range(output.size)]
-    if not trees:
-        raise damaged("There are no trees.")
-    flat = flattened(trees, len(columns), known, single=described.single)
+    flat = flattened(trees, len(columns), known, single=described.single, zero=described.zero)
     params = ImportedTrees.model_validate(
         {
             "library": described.library,
@@ -66,7 +71,7 @@ def parsed(model: Any, described: Described) -> ParsedModel:
             "transform": _transform(str(head.get_field("postprocessor"))),
             "arithmetic": "float32" if described.single else "float64",
             "average": bool(head.get_field("average_tree_output")[0]),
-            "sigmoid": float(head.get_field("sigmoid_alpha")[0]),
+            "sigmoid": described.sigmoid or float(head.get_field("sigmoid_alpha")[0]),
         }
     )
     task = Task.of_target(TargetKind.CLASSES if described.classifies else TargetKind.NUMBERS)
@@ -75,7 +80,7 @@ def parsed(model: Any, described: Described) -> ParsedModel:
     classes = max(2, k) if described.classifies else 0
     state = State(flat, output, base[:k] if k == base.size else np.zeros(k), classes)
     rows = probe_rows(flat)
-    seen = rows.astype(np.float32) if described.single else rows
+    seen = rows.astype(np.float32) if described.single else np.where(np.abs(rows) <= described.zero, 0.0, rows)
     sums = treelite.gtil.predict(model, np.ascontiguousarray(seen), nthread=1, pred_margin=True)
     outcome = treelite.gtil.predict(model, np.ascontiguousarray(seen), nthread=1)
     probes = Probes(rows, _flat(sums, k), _flat(outcome, k))
@@ -124,6 +129,8 @@ def _tree(tree: Any) -> ForeignTree:
     """
     get = tree.get_field
     is_leaf, operator = np.array(get("cleft")) < 0, np.array(get("cmp"))
+    if (np.array(get("split_index"))[~is_leaf] < 0).any():
+        raise damaged("A split is of a column that does not exist.")
     subset = np.array(get("node_type")) == SUBSET
     if not np.isin(operator[~is_leaf & ~subset], (STRICT, INCLUSIVE)).all():
         raise unsupported("operator", "/trees", "A split compares other than by < or <=.")

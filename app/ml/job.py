@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field
 from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.given_kinds import KindName
+from app.ml.contract.model_file_options import ModelFileOptions
 from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.guarantees import without_holdout
@@ -167,7 +168,7 @@ class UploadedFile(NamedTuple):
 
     digest: str
     content: Callable[[], bytes]
-    parse: Callable[[str], ParsedModel]
+    parse: Callable[[str, ModelFileOptions], ParsedModel]
     """Its model, of a format, from a process of its own. Raises InvalidData and ImportUnsupported."""
 
 

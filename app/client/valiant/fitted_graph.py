@@ -12,6 +12,8 @@ from typing import Any
 
 from .fitted_parts import Check, Fitted, NotImportable, classes_of, columns_of, named
 
+LABELS = "predicted class"
+"""Column of the check: where probabilities saturate, the class is not that of the largest."""
 CLOSE = 1e-9
 """Relative difference up to which a graph that computes with 64 bits predicts as scikit-learn does."""
 
@@ -34,12 +36,20 @@ def fitted_graph(estimator: Any, rows: Any) -> Fitted:
     predictions = [f"predicted {place}" for place in range(expected.shape[1])]
     written = io.StringIO()
     table = csv.writer(written)
-    table.writerow([*names, *predictions])
-    table.writerows([_cell(one) for one in row] for row in np.hstack([cells, expected]).tolist())
+    columns, labels = predictions, np.empty((len(cells), 0)).tolist()
+    if classes:
+        columns, labels = (
+            [*predictions, LABELS],
+            [[label] for label in estimator.predict(named(cells, estimator)).tolist()],
+        )
+    table.writerow([*names, *columns])
+    for row, label in zip(np.hstack([cells, expected]).tolist(), labels, strict=True):
+        table.writerow([*map(_cell, row), *label])
     request: dict[str, Any] = {"file_format": "onnx", "inputs": [{"name": name} for name in names]}
     if classes:
         request["classes"] = classes
-    return Fitted(_graph(estimator, cells, expected), request, Check(written.getvalue().encode(), predictions))
+    check = Check(written.getvalue().encode(), predictions, LABELS if classes else None)
+    return Fitted(_graph(estimator, cells, expected), request, check)
 
 
 def _cell(value: float) -> str:

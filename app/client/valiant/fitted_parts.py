@@ -21,6 +21,12 @@ class Check(NamedTuple):
     """A CSV file."""
     columns: list[str]
     """Columns of the predictions."""
+    labels: str | None = None
+    """Column of the predicted classes; None: there are none."""
+
+    def described(self, dataset_id: str) -> dict[str, Any]:
+        """The field `check` of a request, once the rows are a dataset."""
+        return {"dataset": dataset_id, "prediction_columns": self.columns, "label_column": self.labels}
 
 
 class Fitted(NamedTuple):

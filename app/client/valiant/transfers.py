@@ -15,6 +15,8 @@ from .steps import Steps
 from .submitted_job import Job, Progress
 
 CHUNK_BYTES = 1 << 20
+PREDICTION = "prediction"
+"""Column of a job `predict`; of classes, beside their probabilities."""
 BYTES = {"Content-Type": "application/octet-stream"}
 FILE_FORMATS = {
     ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost", ".onnx": "onnx", ".safetensors": "valiant",
@@ -79,7 +81,7 @@ class Transfers(AccessControl[M]):
         body = {"model": model, "file": kept["id"], **found.request, **fields}
         if found.check is not None:
             rows = yield from self._json("POST", "datasets", content=found.check.content, headers=BYTES)
-            body["check"] = {"dataset": rows["id"], "prediction_columns": found.check.columns}
+            body["check"] = found.check.described(rows["id"])
         return (yield from self._end((yield from self._submit("import", body)), wait, timeout))
 
     @operation
@@ -108,6 +110,8 @@ class Transfers(AccessControl[M]):
             rows = check if isinstance(check, Dataset) else (yield from Transfers.upload.steps(self, check))
             columns = prediction_columns or _prediction_columns(rows)
             body["check"] = {"dataset": rows.id, "prediction_columns": list(columns)}
+            if prediction_columns is None and PREDICTION not in columns and PREDICTION in _names(rows):
+                body["check"]["label_column"] = PREDICTION
         return (yield from self._end((yield from self._submit("import", body)), wait, timeout))
 
     @operation
@@ -128,9 +132,13 @@ class Transfers(AccessControl[M]):
 
 def _prediction_columns(rows: Dataset[Any]) -> list[str]:
     """Columns named as a job `predict` names its own."""
-    names = [column["name"] for column in rows.columns]
+    names = _names(rows)
     shares = [name for name in names if name.startswith("probability_")]
-    return shares or [name for name in names if name.partition("_")[0] == "prediction"]
+    return shares or [name for name in names if name.partition("_")[0] == PREDICTION]
+
+
+def _names(rows: Dataset[Any]) -> list[str]:
+    return [column["name"] for column in rows.columns]
 
 
 def _packed(kinds: Mapping[str, str] | None) -> str | None:

@@ -10,7 +10,7 @@ An artifact of Valiant is stored as it is, under the same digest, once it predic
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 from uuid import UUID
 
 import numpy as np
@@ -22,6 +22,7 @@ from app.faults import Fault
 from app.ml.contract.column_names import no_column
 from app.ml.contract.file_formats import FileFormat, FormatNotAllowed, GuardedFormat
 from app.ml.contract.labels import Label
+from app.ml.contract.model_file_options import ModelFileOptions
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.contract.task import Task
@@ -41,6 +42,7 @@ from app.wire import Body
 
 NEEDED = {"onnx": ("imported_onnx",), "valiant": ("valiant",)}
 """Algorithms and formats that a worker has to know, where they are not those of the first release with imports."""
+BOOSTED = {"lightgbm", "xgboost"}
 OWN = ("inputs", "classes", "task", "target")
 """Fields that an artifact states itself."""
 
@@ -57,6 +59,12 @@ class ImportCheck(Body):
         description="Columns of the predictions: the numbers of a regression; of a classification the predicted "
         "classes, or the probability of the second of two classes, or the probabilities of all classes in their order; "
         "of clusters their numbers, of a projection the coordinates.",
+    )
+    label_column: str | None = Field(
+        None,
+        max_length=1000,
+        description="Column of the classes that the library predicts, compared beside their probabilities; null: the "
+        "predicted classes are not compared where the predictions are probabilities.",
     )
 
 
@@ -84,6 +92,11 @@ class ImportRequest(Request):
     classes: list[Label] | None = Field(
         None, min_length=2, max_length=10_000, description="Class labels in the order of the outputs; null: 0, 1, …"
     )
+    iterations: Annotated[int, Field(ge=1, lt=2**31)] | Literal["best"] | None = Field(
+        None,
+        description="Number of boosting rounds that are used, from the first; best: those up to the `best_iteration` "
+        "in a file of XGBoost, as its estimators predict; null: all rounds of the file, as its boosters predict.",
+    )
     check: ImportCheck | None = Field(
         None,
         description="Predictions to compare with; null: only those of the reference on probe rows are compared. An "
@@ -109,7 +122,7 @@ def run(request: ImportRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     stages(0.0, "parsing the file")
     if request.file_format == "valiant" and request.check is not None:
         return _artifact(request.check, file.content(), inputs.datasets[0], stages)
-    parsed = file.parse(request.file_format)
+    parsed = file.parse(request.file_format, _options(request))
     receipt = {"data_digest": file.digest, "file_format": request.file_format, "parser": parsed.parser}
     naming = Naming(request.inputs, request.classes, request.task and Task(request.task), request.target)
     model = imported(parsed, naming, receipt | {"libraries": libraries()})
@@ -152,6 +165,11 @@ def _demand_storable(model: Model, blob: bytes) -> None:
         raise CorruptModel("The header of the file is not one of this service.")
 
 
+def _options(request: ImportRequest) -> ModelFileOptions:
+    wanted = request.iterations
+    return ModelFileOptions(best=True) if wanted == "best" else ModelFileOptions(wanted)
+
+
 def _faults(request: ImportRequest) -> Iterator[Fault]:
     if request.file_format == "valiant":
         for name in OWN:
@@ -159,6 +177,14 @@ def _faults(request: ImportRequest) -> Iterator[Fault]:
                 yield Fault(f"/{name}", "The artifact states it itself.", "not_allowed")
         if request.check is None:
             yield Fault("/check", "An artifact needs rows with its predictions.", "required")
+    if request.iterations is not None and request.file_format not in BOOSTED:
+        yield Fault("/iterations", "Only files of LightGBM and XGBoost have boosting rounds.", "not_allowed")
+    if request.classes is not None and len({(type(one), one) for one in request.classes}) < len(request.classes):
+        yield Fault("/classes", "A class is named twice.", "duplicate")
+    yield from _input_faults(request)
+
+
+def _input_faults(request: ImportRequest) -> Iterator[Fault]:
     seen = set()
     for place, column in enumerate(request.inputs or ()):
         if column.name in seen:
@@ -168,8 +194,6 @@ def _faults(request: ImportRequest) -> Iterator[Fault]:
             yield Fault(f"/inputs/{place}/levels", "Only a categorical column has levels.", "not_allowed")
         elif column.levels is not None and len(set(column.levels)) < len(column.levels):
             yield Fault(f"/inputs/{place}/levels", "A level is named twice.", "duplicate")
-    if request.classes is not None and len({(type(one), one) for one in request.classes}) < len(request.classes):
-        yield Fault("/classes", "A class is named twice.", "duplicate")
 
 
 def _check_faults(wanted: ImportCheck, known: JobContext) -> Iterator[Fault]:
@@ -178,6 +202,8 @@ def _check_faults(wanted: ImportCheck, known: JobContext) -> Iterator[Fault]:
     for place, name in enumerate(wanted.prediction_columns):
         if name not in names:
             yield no_column(f"/check/prediction_columns/{place}", name, names)
+    if wanted.label_column is not None and wanted.label_column not in names:
+        yield no_column("/check/label_column", wanted.label_column, names)
 
 
 def _compared(model: Model, wanted: ImportCheck, source: Source) -> tuple[int, pa.Table]:
@@ -187,15 +213,17 @@ def _compared(model: Model, wanted: ImportCheck, source: Source) -> tuple[int, p
     if len(wanted.prediction_columns) not in (counts := column_counts(model)):
         detail = f"The predictions are {' or '.join(map(str, counts))} columns."
         faults.append(Fault("/check/prediction_columns", detail, "wrong_count"))
+    if wanted.label_column is not None and model.classes is None:
+        faults.append(Fault("/check/label_column", "Only a classification predicts classes.", "not_allowed"))
     if faults:
         raise InvalidRequest("The dataset of the check does not fit the model.", faults=faults)
     names = [column.name for column in model.inputs]
     comparison, golden = Comparison(), None
     for batch in source.used_as(kinds_used(model.receipt)).batches:
-        comparison = comparison.after(model, batch, wanted.prediction_columns)
+        comparison = comparison.after(model, batch, wanted.prediction_columns, wanted.label_column)
         if golden is None:
             golden = batch.select(names).take(pa.array(spaced(np.arange(batch.num_rows))))
-    comparison.demand(wanted.prediction_columns)
+    comparison.demand(wanted.prediction_columns, wanted.label_column)
     return comparison.rows, golden
 
 

@@ -56,13 +56,21 @@ class Comparison(NamedTuple):
     wrong: int = 0
     worst: float = 0.0
     column: int = 0
-    """Place of the column with the largest difference, or the first one with another class."""
+    """Place of the column with the largest difference, or the first one with another class; that of the labels is the
+    last.
+    """
 
-    def after(self, model: Model, table: pa.Table, columns: Sequence[str]) -> "Comparison":
-        """With these rows too. Raises InvalidData for columns that hold no predictions of the model."""
+    def after(self, model: Model, table: pa.Table, columns: Sequence[str], labels: str | None = None) -> "Comparison":
+        """With these rows too. labels: column of the predicted classes, beside those of the predictions.
+
+        Raises InvalidData for columns that hold no predictions of the model.
+        """
         predicted, wrong = model.predict(table), np.zeros(table.num_rows, np.bool_)
         worst, column = self.worst, self.column
-        for place, (ours, theirs) in enumerate(_pairs(model, predicted, table, columns)):
+        pairs = [*_pairs(model, predicted, table, columns)]
+        if labels is not None:
+            pairs.append((_our_codes(predicted), _their_codes(model, table, labels)))
+        for place, (ours, theirs) in enumerate(pairs):
             apart = np.abs(ours - theirs) / max(float(np.nanmax(np.abs(theirs), initial=0.0)), 1e-300)
             apart[np.isnan(ours) & np.isnan(theirs)] = 0.0
             apart = np.where(np.isnan(apart), np.inf, apart)
@@ -71,14 +79,17 @@ class Comparison(NamedTuple):
                 worst, column = float(apart.max()), place
         return Comparison(self.rows + table.num_rows, self.wrong + int(wrong.sum()), worst, column)
 
-    def demand(self, columns: Sequence[str]) -> None:
+    def demand(self, columns: Sequence[str], labels: str | None = None) -> None:
         """Raises ImportMismatch unless all predictions are the same."""
         if self.wrong:
             worst = (
                 f"the largest relative difference is {self.worst:.3g}" if np.isfinite(self.worst) else "some have none"
             )
-            detail = f"{self.wrong} of {self.rows} rows differ in {columns[self.column]!r}; {worst}."
-            raise ImportMismatch(detail, faults=[Fault(f"{AT}/{self.column}", detail, "other_predictions")])
+            in_labels = self.column == len(columns)
+            name = labels if in_labels else columns[self.column]
+            detail = f"{self.wrong} of {self.rows} rows differ in {name!r}; {worst}."
+            pointer = "/check/label_column" if in_labels else f"{AT}/{self.column}"
+            raise ImportMismatch(detail, faults=[Fault(pointer, detail, "other_predictions")])
 
 
 def column_counts(model: Model) -> tuple[int, ...]:
@@ -98,14 +109,26 @@ def _pairs(
         for values, name in zip(ours.reshape(len(ours), -1).T, columns, strict=True):
             yield values.astype(np.float64), _numbers(table, name)
         return
-    labels = table.column(columns[0]).to_pylist()
-    codes = codes_of(labels, model.classes).astype(np.float64) + 1.0  # another code is far away
-    codes[[code < 1 and label is not None for code, label in zip(codes, labels, strict=True)]] = np.nan
+    codes = _their_codes(model, table, columns[0])
     if np.isnan(codes).any() and len(model.classes) == 2:
         yield ours[:, 1], _numbers(table, columns[0])
     else:
-        rejected = np.isin(np.arange(len(ours)), () if predicted.unknown is None else predicted.unknown)
-        yield np.where(rejected, 0.0, predicted.values.astype(np.float64) + 1.0), codes
+        yield _our_codes(predicted), codes
+
+
+def _our_codes(predicted: Predicted) -> Vector:
+    """(n,) codes of the predicted classes from 1; 0 is no class."""
+    codes = predicted.values.astype(np.float64) + 1.0
+    rejected = np.isin(np.arange(codes.size), () if predicted.unknown is None else predicted.unknown)
+    return np.where(rejected, 0.0, codes)
+
+
+def _their_codes(model: Model, table: pa.Table, name: str) -> Vector:
+    """(n,) codes of the labels in a column from 1; 0 is no label, NaN one that is no class."""
+    labels = table.column(name).to_pylist()
+    codes = codes_of(labels, model.classes or ()).astype(np.float64) + 1.0  # another code is far away
+    codes[[code < 1 and label is not None for code, label in zip(codes, labels, strict=True)]] = np.nan
+    return codes
 
 
 def _numbers(table: pa.Table, name: str) -> Vector:

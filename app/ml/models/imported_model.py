@@ -15,13 +15,14 @@ from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models.model import Model
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel
-from app.ml.numerics.trees.foreign_trees import resized
+from app.ml.numerics.trees.foreign_trees import MAX_LEVELS, resized
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.state import PreparationState
 from app.wire import Body
 
 ARROW = {ColumnKind.NUMERIC: pa.float64(), ColumnKind.BOOLEAN: pa.bool_(), ColumnKind.CATEGORICAL: pa.string()}
-MOST_LEVELS = 100_000
+MOST_LEVELS = MAX_LEVELS
+UNREADABLE = "XGBoost writes the names of categories wrongly where one has other letters than those of ASCII."
 
 
 class ImportedInput(Body):
@@ -109,6 +110,10 @@ def _named(column: ParsedColumn, place: int, inputs: Sequence[ImportedInput] | N
 
 def _input_faults(parsed: ParsedModel, inputs: Sequence[ImportedInput] | None) -> Iterator[Fault]:
     if inputs is None:
+        inputs_of_file = [f"{column.name!r}" for column in parsed.columns if column.demands_names]
+        if inputs_of_file:
+            detail = f"Name all inputs, with the levels of {', '.join(inputs_of_file[:5])}. {UNREADABLE}"
+            yield Fault("/inputs", detail[:1000], "required")
         return
     if len(inputs) != len(parsed.columns):
         yield Fault(
@@ -122,6 +127,9 @@ def _input_faults(parsed: ParsedModel, inputs: Sequence[ImportedInput] | None) -
             yield Fault(f"{at}/kind", "The model reads this column as a number.", "wrong_kind")
         elif not categorical and column.levels is not None:
             yield Fault(f"{at}/kind", "The trees test the categories of this column.", "wrong_kind")
+        elif column.demands_names and (given.levels is None or len(given.levels) != len(column.levels or ())):
+            detail = f"Name its {len(column.levels or ())} levels in the order of the training. {UNREADABLE}"
+            yield Fault(f"{at}/levels", detail, "required" if given.levels is None else "wrong_count")
         elif given.levels is not None and column.levels is not None:
             yield from _level_faults(f"{at}/levels", given.levels, column)
 
@@ -130,7 +138,7 @@ def _level_faults(at: str, levels: Sequence[str], column: ParsedColumn) -> Itera
     own = column.levels or ()
     if column.codes_only and len(levels) < len(own):
         yield Fault(at, f"The trees test {len(own)} codes, and here are {len(levels)} names.", "wrong_count")
-    if not column.codes_only and tuple(levels) != own:
+    if not (column.codes_only or column.demands_names) and tuple(levels) != own:
         yield Fault(at, "The file names the categories, and differently.", "other_levels")
 
 

@@ -27,6 +27,8 @@ class ParsedColumn(NamedTuple):
     """False: a row may not leave it null."""
     fill: float | None = None
     """Stands for a missing number; None: the algorithm takes those, or there are none."""
+    demands_names: bool = False
+    """The levels are codes, and the file's names of them are not to be trusted: the request has to name them all."""
 
 
 class Probes(NamedTuple):

@@ -20,6 +20,8 @@ BEYOND = 2.0**128
 """The place of the 32-bit number after the largest finite one: half-way to it rounding to infinity begins."""
 MOST_TRUTHS = 1 << 28
 """Members of all subsets together, at most: one byte each."""
+MAX_LEVELS = 100_000
+"""Categories of a column."""
 
 
 class ForeignTree(NamedTuple):
@@ -45,19 +47,24 @@ class ForeignTree(NamedTuple):
     levels: Labels
 
 
-def last_left(threshold: Vector, strict: NDArray[np.bool_], *, single: bool) -> Vector:
-    """(n,) the largest number that goes left; single: numbers are rounded to 32 bits first. Raises InvalidData.
+def last_left(threshold: Vector, strict: NDArray[np.bool_], *, single: bool, zero: float = 0.0) -> Vector:
+    """(n,) the largest number that goes left. Raises InvalidData.
+
+    single: numbers are rounded to 32 bits first. zero: numbers up to it, of either sign, are compared as 0.
 
     >>> last_left(np.array([0.5]), np.array([True]), single=False)[0] == np.nextafter(0.5, 0)
     np.True_
     >>> b = last_left(np.array([0.5]), np.array([True]), single=True)[0]
     >>> bool(np.float32(b) < 0.5), bool(np.float32(np.nextafter(b, 1)) < 0.5)
     (True, False)
+    >>> last_left(np.array([-1e-35, 1e-36]), np.zeros(2, np.bool_), single=False, zero=1e-35).tolist()
+    [-1.0000000000000002e-35, 1e-35]
     """
     if np.isnan(threshold).any() or np.isneginf(threshold).any():
         raise damaged("A threshold of a split is not a number.")
     below = np.nextafter(threshold, -np.inf)
     found = _rounded(threshold, strict) if single else np.where(strict, below, threshold)
+    found = np.where(found >= 0, np.maximum(found, zero), np.minimum(found, np.nextafter(-zero, -np.inf)))
     return np.maximum(found, np.finfo(np.float64).min)
 
 
@@ -77,13 +84,15 @@ def _finite(single: NDArray[np.float32]) -> Vector:
     return np.clip(single.astype(np.float64), -BEYOND, BEYOND)
 
 
-def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, single: bool) -> Trees:
+def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, single: bool, zero: float = 0.0) -> Trees:
     """All trees; known: (d,) levels that a column is known to have, at least. Values are (L, 1).
+
+    single, zero: as `last_left` has them.
 
     A column of categories has one code more than levels, for all others. Raises InvalidData for what is no tree, and
     ImportUnsupported for a column that is a number here and a category there.
     """
-    orders = [_order(tree) for tree in trees]
+    orders = [walk(tree.column >= 0, tree.left, tree.right) for tree in trees]
     sizes = np.array([order.size for order in orders], np.int64)
     starts = np.concatenate([[0], sizes.cumsum()]).astype(np.int64)
     if starts[-1] >= 2**31:
@@ -102,7 +111,7 @@ def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, sing
     ends = truths.cumsum()
     if ends.size and ends[-1] > MOST_TRUTHS:
         raise unsupported("too_many_levels", "/trees", "The splits of categories name too many levels.")
-    threshold[plain] = last_left(threshold[plain], strict[plain], single=single)
+    threshold[plain] = last_left(threshold[plain], strict[plain], single=single, zero=zero)
     threshold[subset] = (ends - truths)[subset]
     threshold[~is_split] = 0.0
     left[~is_split] = np.arange((~is_split).sum())
@@ -146,22 +155,22 @@ def unsupported(what: str, where: str, detail: str) -> ImportUnsupported:
     return ImportUnsupported(faults=[Fault(where, detail, what)])
 
 
-def _order(tree: ForeignTree) -> Labels:
+def walk(is_split: NDArray[np.bool_], left: NDArray[np.integer], right: NDArray[np.integer]) -> Labels:
     """The nodes from the root down, level by level. Raises InvalidData unless each is reached once, if at all."""
-    n = tree.column.size
+    n = is_split.size
     seen = np.zeros(n, np.bool_)
     front = np.zeros(min(n, 1), np.int64)
     seen[front] = True
-    found = [front]
-    while (splits := front[tree.column[front] >= 0]).size:
-        front = np.stack([tree.left[splits], tree.right[splits]], axis=1).ravel().astype(np.int64)
+    levels = [front]
+    while (splits := front[is_split[front]]).size:
+        front = np.stack([left[splits], right[splits]], axis=1).ravel().astype(np.int64)
         if (front < 0).any() or (front >= n).any() or seen[front].any() or np.unique(front).size < front.size:
             raise damaged("The children of a node lead nowhere, or back.")
         seen[front] = True
-        found.append(front)
+        levels.append(front)
     if not n:
         raise damaged("A tree has no nodes.")
-    return np.concatenate(found)
+    return np.concatenate(levels)
 
 
 def _ordered(tree: ForeignTree, order: Labels, start: int) -> tuple[NDArray[np.generic], ...]:
@@ -189,6 +198,8 @@ def _levels(
             at = tree.column[node]
             if members.size and 0 <= at < levels.size:
                 levels[at] = max(levels[at], int(members.max()) + 1)
+    if (levels > MAX_LEVELS).any():
+        raise unsupported("too_many_levels", "/trees", f"A column has more than {MAX_LEVELS} categories.")
     categorical = levels > 0
     categorical[column[subset]] = True
     if categorical[column[plain]].any():
