@@ -21,10 +21,10 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 
 from app.disk_space import crowded
-from app.errors import Cancelled, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
+from app.errors import Cancelled, InvalidData, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
 from app.liveness import LOOK_SECONDS, describe_end
 from app.schemas.datasets import Dataset
 from app.schemas.files import StoredFile
@@ -49,6 +49,10 @@ TAKE_SECONDS = 5.0
 """A slot that nobody takes for so long is taken back."""
 LAST_WORDS = 100
 """Chunks of a trainer's output that are kept for the log."""
+READS_FILES = {"import"}
+"""Kinds of jobs whose trainer reads what a client sent as it came."""
+FAULTS_OF_CODE = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
+"""Signals that end a process for what it did itself, not for what was done to it."""
 
 
 class Attempt:
@@ -261,6 +265,9 @@ class Attempt:
             raise
         except ValiantError as error:
             self._fail(self._problem(error))
+        except DataError:  # such as a name with a character that no text of Postgres has: it comes again
+            log.exception("result_not_storable")
+            self._fail(self._problem(InvalidData("The result holds a value that cannot be stored.")))
         except Exception:
             log.exception("result_not_stored")
             problem = self._problem(ValiantError("The result could not be stored."))
@@ -275,13 +282,18 @@ class Attempt:
             self._services.attempts.fail(self._claim, problem)
 
     def _crashed(self, status: int) -> None:
-        """It died without a word. Out of memory is certain to come again; anything else gets another attempt."""
+        """It died without a word. Out of memory is certain to come again, and so is a file that crashes its reader;
+        anything else gets another attempt.
+        """
         words = self._last_words()
         if "bad_alloc" in words or "Memory allocation still failed" in words:
             self._fail(self._problem(OutOfMemory()))
             return
         how = describe_end(status)
         log.warning("trainer_crashed", how=how, output=words)
+        if self._claim.kind in READS_FILES and -status in FAULTS_OF_CODE:
+            self._fail(self._problem(InvalidData(f"The file is damaged, or no model. Its reader ended {how}.")))
+            return
         error = TrainerCrashed(f"The last attempt ended {how}.")
         self._services.attempts.fail(self._claim, self._problem(error), retry=True)
 

@@ -41,6 +41,8 @@ class CheckedText(NamedTuple):
 
 def checked(content: bytes, iterations: int | None = None) -> CheckedText:
     """iterations: boosting rounds that are kept; None: all. Raises InvalidData and ImportUnsupported."""
+    if b"\0" in content:
+        raise damaged("The file holds a character that no text has.")
     try:
         lines = [line.removesuffix("\r") for line in content.decode().split("\n")]
     except UnicodeDecodeError:

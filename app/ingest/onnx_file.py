@@ -6,6 +6,7 @@ those of the file, but that a `ZipMap` at the end, which makes dictionaries of p
 """
 
 import importlib
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from app.errors import ImportUnsupported
 from app.faults import Fault
+from app.ingest.onnx_trees import demand_trees
 from app.ml.algorithms.imported_onnx import ImportedONNX, State
 from app.ml.contract.algorithm import Matrix, TargetKind, Task
 from app.ml.contract.labels import Class
@@ -28,10 +30,12 @@ MOST_BYTES = 256 << 20
 DOMAINS = {"", "ai.onnx", "ai.onnx.ml"}
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 LABELS = {"tensor(int64)", "tensor(string)"}
+TREES = {"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"}
 CLASSES = ("classlabels_ints", "classlabels_int64s", "classlabels_strings")
 """Attributes of operators of ai.onnx.ml that name the classes."""
 PROBES, CELLS = 1000, 2**20
 """Probe rows, fewer of very many columns so that they have so many cells at most."""
+MISSING_OPERATOR = re.compile(r"implementation for ([A-Za-z0-9_.]{1,80})\(")
 ALONE = 20
 """Probe rows that are predicted alone, too."""
 CLOSE = 1e-5
@@ -48,6 +52,10 @@ def parse(path: Path, _: ModelFileOptions = ALL) -> ParsedModel:
     model = _read(onnx, path.read_bytes())
     if faults := [*_faults(onnx, model)]:
         raise ImportUnsupported(faults=faults)
+    for inner in _graphs(model.graph):
+        for node in inner.node:
+            if node.op_type in TREES:
+                demand_trees(node.op_type, _attributes(onnx, node))
     classes = _classes(onnx, model)
     probabilities = _without_zip_map(model)
     graph = np.frombuffer(model.SerializeToString(), np.uint8)
@@ -104,6 +112,21 @@ def _faults(onnx: Any, model: Any) -> Iterator[Fault]:
     yield from found.values()
 
 
+def _attributes(onnx: Any, node: Any) -> dict[str, Any]:
+    """Values by name, tensors as arrays. Raises InvalidData for one that is there twice, or is no tensor."""
+    try:
+        values = [(each.name, onnx.helper.get_attribute_value(each)) for each in node.attribute]
+        found = {
+            name: onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+            for name, value in values
+        }
+    except Exception as error:
+        raise damaged("An attribute of an operator has no value.") from error
+    if len(found) < len(values):
+        raise damaged("An attribute of an operator is there twice.")
+    return found
+
+
 def _graphs(graph: Any) -> Iterator[Any]:
     """The graph, and those within its operators."""
     yield graph
@@ -158,14 +181,15 @@ def _classes(onnx: Any, model: Any) -> tuple[Class, ...] | None:
 def _session(graph: NDArray[np.uint8]) -> Any:
     try:
         return session_of(graph)
-    except Exception as error:  # noqa: BLE001  of a dozen kinds
+    except Exception as error:
         if type(error).__name__ == "NotImplemented":
-            raise unsupported("not_implemented", "/graph/node", _printable(str(error))) from None
-        raise damaged(f"onnxruntime refuses the graph: {_printable(str(error))}") from None
-
-
-def _printable(message: str) -> str:
-    return "".join(filter(str.isprintable, message.strip().splitlines()[0] if message.strip() else ""))[:200]
+            operator = MISSING_OPERATOR.search(str(error))
+            named = f"the operator {operator.group(1)}" if operator else "an operator of the graph"
+            detail = f"onnxruntime does not compute {named} in this precision."
+            raise unsupported("not_implemented", "/graph/node", detail) from error
+        raise damaged(
+            "onnxruntime refuses the graph: its operators, or the shapes between them, do not fit."
+        ) from error
 
 
 def _signature(session: Any, probabilities: str | None) -> _Signature:

@@ -23,6 +23,8 @@ from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened,
 from app.wire import Body
 
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
+Node = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+"""Place of a node; of a leaf's children any."""
 MOST_CLASSES = 10_000
 
 
@@ -30,10 +32,10 @@ class WrittenTree(Body):
     """One tree of N nodes, the root first; column -1 at a leaf."""
 
     output: int = Field(ge=0, lt=MOST_CLASSES)
-    column: list[int]
+    column: list[Annotated[int, Field(ge=-1, lt=2**31)]]
     threshold: list[float]
-    left: list[int]
-    right: list[int]
+    left: list[Node]
+    right: list[Node]
     missing_left: list[bool]
     value: list[float]
 
@@ -99,7 +101,8 @@ def parse(path: Path, _: ModelFileOptions = ALL) -> ParsedModel:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = "/".join(map(str, first["loc"][1:]))  # the first is the format's name
-        raise damaged(f"At /{place}: {first['msg']}. It is written by `valiant import`.") from None
+        reason = str(first["msg"]).removeprefix("Value error, ").removesuffix(".")
+        raise damaged(f"At /{place}: {reason}. `valiant convert` writes it.") from None
     k, d = len(written.base), len(written.columns)
     if len(set(written.columns)) < d:
         raise unsupported("same_name", "/columns", "Two columns have the same name.")
@@ -181,21 +184,14 @@ def _matrix(rows: list[list[float]], columns: int) -> Matrix:
 
 
 def _tree(tree: WrittenTree) -> ForeignTree:
-    column = np.array(tree.column, np.int64)
-    if (column < -1).any() or (column >= 2**31).any():
-        raise damaged("A split is of a column that does not exist.")
-    n = column.size
+    n = len(tree.column)
     never, none = np.zeros(n, np.bool_), np.zeros(n, np.intp)
-    try:
-        left, right = np.array(tree.left, np.int32), np.array(tree.right, np.int32)
-    except OverflowError:
-        raise damaged("The children of a node lead nowhere, or back.") from None
     return ForeignTree(
-        column.astype(np.int32),
+        np.array(tree.column, np.int32),
         np.array(tree.threshold, np.float64),
         never,
-        left,
-        right,
+        np.array(tree.left, np.int32),
+        np.array(tree.right, np.int32),
         np.array(tree.missing_left, np.bool_),
         np.array(tree.value, np.float64),
         never,

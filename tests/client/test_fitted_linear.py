@@ -12,6 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 from app.errors import ImportMismatch, ImportUnsupported, InvalidData
+from app.ml.algorithms.imported_linear import ImportedLinear, State, predict
+from app.ml.models.imported_model import table_of
 from tests.client.test_fitted_trees import imported_from, predicted
 from valiant.failures import InvalidRequest
 from valiant.fitted_estimator import fitted
@@ -118,6 +120,21 @@ def test_names_come_from_the_table_and_a_missing_number_is_refused(tmp_path):
     assert [(one.name, one.kind, one.nullable) for one in model.inputs] == [
         (column, "numeric", False) for column in x.columns
     ]
+
+
+def test_no_class_where_a_sum_overflows(tmp_path):
+    """scikit-learn has NaN for such a row, and then takes the first class."""
+    x, y = load_iris(return_X_y=True)
+    estimator = linear_model.LogisticRegression().fit(x, y)
+    estimator.coef_ *= 1e6
+    model = imported_from(fitted(estimator).content, tmp_path)
+    signs = np.sign(estimator.coef_[0]) * [1, -1, 1, -1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = model.predict(table_of(model.inputs, np.stack([1.7e308 * signs, x[0]])))
+        state = State(np.array([[10.0], [-10.0]]), np.zeros(1), 2)
+        step = predict(ImportedLinear(transform="step"), state, np.array([[1.7e308, 1.7e308]]))
+    assert (found.predictions[0], found.predictions[1]) == (None, 0)
+    assert np.isnan(step).all()
 
 
 def test_what_would_be_predicted_otherwise_is_refused_by_name():

@@ -32,7 +32,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
-from app.ml.numerics.class_probabilities.link_functions import LinkedSums, predicted
+from app.ml.numerics.class_probabilities.link_functions import LinkedSums, has_probabilities, predicted
 from app.ml.numerics.linear_algebra.solve import each_row
 
 
@@ -78,6 +78,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    known=has_probabilities,
     summary=summary,
     offered=False,
     rowwise=True,

@@ -28,7 +28,7 @@ from app.ml.contract.algorithm import (
     Matrix,
     Task,
 )
-from app.ml.numerics.class_probabilities.link_functions import LinkedSums, predicted
+from app.ml.numerics.class_probabilities.link_functions import LinkedSums, has_probabilities, predicted
 from app.ml.numerics.onnx_session import computed, session_of
 
 
@@ -81,6 +81,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    known=has_probabilities,
     summary=summary,
     accepts={Accepts.MISSING},
     offered=False,

@@ -10,7 +10,7 @@ An artifact of Valiant is stored as it is, under the same digest, once it predic
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 from uuid import UUID
 
 import numpy as np
@@ -92,10 +92,12 @@ class ImportRequest(Request):
     classes: list[Label] | None = Field(
         None, min_length=2, max_length=10_000, description="Class labels in the order of the outputs; null: 0, 1, …"
     )
-    iterations: Annotated[int, Field(ge=1, lt=2**31)] | Literal["best"] | None = Field(
+    iterations: int | None = Field(
         None,
-        description="Number of boosting rounds that are used, from the first; best: those up to the `best_iteration` "
-        "in a file of XGBoost, as its estimators predict; null: all rounds of the file, as its boosters predict.",
+        ge=1,
+        lt=2**31,
+        description="Number of boosting rounds that are used, from the first, such as `best_iteration` + 1 of "
+        "an early-stopped booster; null: all of them.",
     )
     check: ImportCheck | None = Field(
         None,
@@ -122,7 +124,7 @@ def run(request: ImportRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     stages(0.0, "parsing the file")
     if request.file_format == "valiant" and request.check is not None:
         return _artifact(request.check, file.content(), inputs.datasets[0], stages)
-    parsed = file.parse(request.file_format, _options(request))
+    parsed = file.parse(request.file_format, ModelFileOptions(request.iterations))
     receipt = {"data_digest": file.digest, "file_format": request.file_format, "parser": parsed.parser}
     naming = Naming(request.inputs, request.classes, request.task and Task(request.task), request.target)
     model = imported(parsed, naming, receipt | {"libraries": libraries()})
@@ -163,11 +165,6 @@ def _demand_storable(model: Model, blob: bytes) -> None:
     written = canonical(read_document(blob))  # refuses numbers that are not finite, as the database does
     if "\\u0000" in written or not isinstance(model.receipt.get("data_digest"), str):
         raise CorruptModel("The header of the file is not one of this service.")
-
-
-def _options(request: ImportRequest) -> ModelFileOptions:
-    wanted = request.iterations
-    return ModelFileOptions(best=True) if wanted == "best" else ModelFileOptions(wanted)
 
 
 def _faults(request: ImportRequest) -> Iterator[Fault]:

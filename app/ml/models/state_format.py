@@ -96,7 +96,10 @@ def _packed_scalar(value: Any, path: str) -> JSON:
 
 
 def unpack(kind: type[S], packed: JSON, arrays: dict[str, NDArray[Any]]) -> S:
-    """The NamedTuple `kind` that was packed. Raises TypeError, KeyError or ValueError if it is not one."""
+    """The NamedTuple `kind` that was packed. Raises TypeError, KeyError or ValueError if it is not one.
+
+    A part with a method `demand_sound` is looked at: compiled code that follows its indices does not look.
+    """
     state: S = _unpack(kind, packed, arrays)
     return state
 
@@ -113,7 +116,10 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
         fields, hints = packed["fields"], get_type_hints(kind)
         if set(fields) | set(getattr(kind, "_field_defaults", ())) != set(kind._fields):
             raise KeyError(kind.__name__)
-        return kind(**{name: _unpack(hints[name], part, arrays) for name, part in fields.items()})
+        made = kind(**{name: _unpack(hints[name], part, arrays) for name, part in fields.items()})
+        if hasattr(made, "demand_sound"):
+            made.demand_sound()
+        return made
     if isinstance(packed, list):
         return _sequence(kind, packed, arrays)
     if isinstance(packed, dict):

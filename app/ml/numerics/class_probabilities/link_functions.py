@@ -4,7 +4,7 @@
 - `sigmoid`: 1/(1 + exp(-sigmoid · sum)), the probability of the second of two classes;
 - `softmax`: probabilities of more classes, from one sum each;
 - `one_against_rest`: the `sigmoid` of one sum for each class, which do not add up to 1, as in LightGBM;
-- `step`: 1 where the sum is above 0, else 0;
+- `step`: 1 where the sum is above 0, else 0, and no number of none;
 - `exponential`: exp(sum), of counts and times; `log_exponential`: log(1 + exp(sum));
 - `signed_square`: the square of the sum, with its sign.
 """
@@ -62,6 +62,11 @@ def predicted(params: LinkedSums, sums: Matrix, *, classifies: bool) -> NDArray[
     return np.column_stack([1 - values[:, 0], values[:, 0]]) if values.shape[1] == 1 else values
 
 
+def has_probabilities(_: LinkedSums, probabilities: Matrix) -> NDArray[np.bool_]:
+    """(n,) rows of numbers: of sums that overflow the library makes none, and no class."""
+    return np.asarray(~np.isnan(probabilities).any(axis=1))
+
+
 def _of_one_row(against: float) -> Matrix:
     """(1, 2), with the bits of many rows: numpy takes longer to begin with an array than to compute one number."""
     shares = np.empty((1, 2))
@@ -75,7 +80,7 @@ LARGEST = float(np.log(np.finfo(np.float64).max))
 _FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "identity": lambda sums: sums,
     "softmax": lambda sums: np.exp(sums.T - log_total(sums.T)).T.copy(),
-    "step": lambda sums: (sums > 0).astype(np.float64),
+    "step": lambda sums: np.where(np.isnan(sums), np.nan, sums > 0),
     "exponential": np.exp,
     "log_exponential": lambda sums: np.logaddexp(0, sums),
     "signed_square": lambda sums: np.sign(sums) * sums**2,

@@ -176,7 +176,7 @@ def walk(is_split: NDArray[np.bool_], left: NDArray[np.integer], right: NDArray[
 def _ordered(tree: ForeignTree, order: Labels, start: int) -> tuple[NDArray[np.generic], ...]:
     place = np.zeros(tree.column.size, np.int64)
     place[order] = np.arange(order.size)
-    left = place[np.clip(tree.left[order], 0, None)] + start
+    left = place[np.where(tree.column[order] >= 0, tree.left[order], 0)] + start
     kept = (of[order] for of in (tree.column, tree.threshold, tree.strict))
     missing = np.where(tree.missing_left[order], 0, 1)
     return *kept, left, missing, tree.value[order], tree.subset[order] & (tree.column[order] >= 0)

@@ -64,6 +64,10 @@ class Trees(NamedTuple):
         """Bytes of its nodes once more, packed."""
         return WORDS * 8 * self.column.size
 
+    def demand_sound(self) -> None:
+        """Raises CorruptModel for arrays that are no trees, as stored bytes could hold them."""
+        sound(self)
+
 
 def total(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) the sum (n, k) of all trees' values. Raises CorruptModel for arrays that are no trees."""
@@ -188,16 +192,21 @@ def _looked_at(trees: Trees) -> _Known:
     return known
 
 
+def _is_of_kind(array: object, kind: type) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype == kind and array.flags.c_contiguous
+
+
 def _is_sound(trees: Trees) -> bool:
     arrays: tuple[NDArray[Any], ...] = trees
-    if any(array.dtype != kind or not array.flags.c_contiguous for array, kind in zip(arrays, _KINDS, strict=True)):
+    if not all(map(_is_of_kind, arrays, _KINDS)):
         return False
     column, left, n = trees.column, trees.left.astype(np.int64), trees.column.size
     is_split = column >= 0
     rows = (trees.threshold, left, trees.missing, trees.share)
     if any(array.shape != (n,) for array in rows) or trees.values.ndim != 2 or trees.levels.ndim != 1:
         return False
-    if not ((trees.root >= 0) & (trees.root < n)).all() or (column >= trees.levels.size).any():
+    within = ((column >= -1) & (column < trees.levels.size)).all()
+    if not within or not ((trees.root >= 0) & (trees.root < n)).all():
         return False
     if not ((left >= 0) & (left < np.where(is_split, n, len(trees.values)))).all():
         return False
