@@ -62,7 +62,11 @@ def checked(content: bytes, iterations: int | None = None) -> CheckedText:
     if len(head.get("tree_sizes", "").split()) not in {0, len(blocks)} or len(blocks) % classes:
         raise damaged("The file does not hold the trees that it states.")
     trees = [_tree(block, columns) for block in blocks[: (iterations or len(blocks)) * classes]]
-    stated = {"num_class": classes, "num_tree_per_iteration": classes, "max_feature_idx": columns - 1}
+    stated: dict[str, str | int] = {
+        "num_class": classes,
+        "num_tree_per_iteration": classes,
+        "max_feature_idx": columns - 1,
+    }
     if (objective := head.get("objective")) is not None:
         if not OBJECTIVE.fullmatch(objective):
             raise damaged("The objective is not one of LightGBM.")

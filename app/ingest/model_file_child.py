@@ -78,8 +78,8 @@ def _response(file_format: str, path: Path, options: ModelFileOptions) -> bytes:
     except ValiantError as error:
         return _refused(Refusal(code=error.code, detail=error.detail, faults=list(error.faults)))
     except MemoryError:
-        error = damaged("Reading it takes more memory than a file of its size may take.")
-        return _refused(Refusal(code=error.code, detail=error.detail, faults=list(error.faults)))
+        large = damaged("Reading it takes more memory than a file of its size may take.")
+        return _refused(Refusal(code=large.code, detail=large.detail, faults=list(large.faults)))
     except Exception:  # noqa: BLE001  a file nobody thought of must not look like a fault of the service
         return _refused(
             Refusal(code=InvalidData.code, detail="The file could not be read.", trace=traceback.format_exc())

@@ -45,7 +45,7 @@ def _demand_listed(attributes: Attributes, output: str) -> None:
         _rows(rows, attributes["nodes_treeids"], attributes[name], is_split)
         for name in ("nodes_truenodeids", "nodes_falsenodeids")
     ]
-    _demand_forest(is_split, *children, _roots(attributes["nodes_treeids"]))
+    _demand_forest(is_split, children, _roots(attributes["nodes_treeids"]))
     ends = _pairs(attributes, f"{output}_treeids", f"{output}_nodeids")
     _demand_sizes(attributes, len(ends), f"{output}_ids")
     _demand_values(attributes, f"{output}_weights", len(ends))
@@ -76,11 +76,12 @@ def _demand_ensemble(attributes: Attributes) -> None:
     if not roots.size or (roots < 0).any() or (roots >= size).any():
         raise damaged("An ensemble has no trees.")
     if size > 1 or children[0][0] != children[1][0]:  # of one node whose children are one leaf a leaf is made
-        _demand_forest(is_split, *children, roots)
+        _demand_forest(is_split, children, roots)
 
 
-def _demand_forest(is_split: NDArray[np.bool_], left: Labels, right: Labels, roots: Labels) -> None:
+def _demand_forest(is_split: NDArray[np.bool_], children: Sequence[Labels], roots: Labels) -> None:
     """Raises InvalidData unless each node is reached from one root, once."""
+    left, right = children
     seen = np.zeros(is_split.size, np.intp)
     for root in roots.tolist():
         order = np.r_[root, 0:root, root + 1 : is_split.size]  # the walk begins at the first node

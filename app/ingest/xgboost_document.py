@@ -8,8 +8,7 @@ References: https://xgboost.readthedocs.io, "Introduction to Model IO"; `src/tre
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ BOOSTERS = {"gbtree", "dart"}
 MAX_COLUMNS, MAX_CLASSES, MAX_CATEGORY = 100_000, 10_000, 2**24
 SCORE = re.compile(r"\[?[-+.\deE]{1,30}(?:,[-+.\deE]{1,30})*\]?", re.ASCII)
 LEAF = -1
+K = TypeVar("K", bound=np.number)
 
 
 class CheckedDocument(NamedTuple):
@@ -169,7 +169,7 @@ def wholes(values: Any, size: int, limits: range) -> Labels:
     numbers = _array(values, size, "iub", np.int64)
     if (numbers < limits.start).any() or (numbers >= limits.stop).any():
         raise damaged("A number of the file is out of range.")
-    return numbers
+    return numbers.astype(np.intp)
 
 
 def reals(values: Any, size: int) -> NDArray[np.float32]:
@@ -186,10 +186,8 @@ def floats(values: Any, size: int) -> NDArray[np.float32]:
         return _array(values, size, "iubf", np.float32)
 
 
-def _array(values: Any, size: int, kinds: str, kind: Callable[..., Any]) -> Any:
+def _array(values: Any, size: int, kinds: str, kind: type[K]) -> NDArray[K]:
     numbers = np.asarray(values)
-    if not numbers.size:
-        numbers = numbers.astype(kind)
     if numbers.shape != (size,) or (size and numbers.dtype.kind not in kinds):
         raise damaged(f"{size} numbers of the file are not there.")
     return numbers.astype(kind)

@@ -205,8 +205,8 @@ def _is_sound(trees: Trees) -> bool:
     rows = (trees.threshold, left, trees.missing, trees.share)
     if any(array.shape != (n,) for array in rows) or trees.values.ndim != 2 or trees.levels.ndim != 1:
         return False
-    within = ((column >= -1) & (column < trees.levels.size)).all()
-    if not within or not ((trees.root >= 0) & (trees.root < n)).all():
+    is_column = (column >= -1) & (column < trees.levels.size)
+    if not is_column.all() or not ((trees.root >= 0) & (trees.root < n)).all():
         return False
     if not ((left >= 0) & (left < np.where(is_split, n, len(trees.values)))).all():
         return False
