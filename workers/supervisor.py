@@ -8,6 +8,7 @@ import json
 import os
 import select
 import selectors
+import signal
 import socket
 import tempfile
 import threading
