@@ -43,9 +43,16 @@ def busy():
         loop.wait()
 
 
+@pytest.fixture
+def up(tmp_path):
+    made = Up(tmp_path / "var", VALIANT_WATCHDOG_SECONDS="10")
+    yield made
+    made.process.kill()  # the parts end with it
+    made.process.wait()
+
+
 @pytest.mark.slow
-def test_a_starved_stack_restarts_nothing_and_runs_nothing_twice(tmp_path, busy):
-    up = Up(tmp_path / "var", VALIANT_WATCHDOG_SECONDS="10")
+def test_a_starved_stack_restarts_nothing_and_runs_nothing_twice(up, busy):
     family = psutil.Process(up.process.pid).children(recursive=True)
     parts = {child.pid for child in up.children()}
     with httpx.Client(base_url=up.address, timeout=PATIENCE, trust_env=False) as api:
