@@ -89,7 +89,7 @@ class BodyTooLarge(ValiantError):
 
 
 class RequestTimeout(ValiantError):
-    code, status, title = "request_timeout", 408, "The body did not arrive in time"
+    code, status, title = "request_timeout", 408, "The request did not arrive in time"
 
 
 class StorageFull(ValiantError):

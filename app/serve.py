@@ -12,7 +12,8 @@ import structlog
 import uvicorn
 
 from app import logs
-from app.api.fast.head import LAST
+from app.api.edge.middleware import CLOSE
+from app.api.fast.bounded_connection import BoundedConnection
 from app.api.fast.route import Application
 from app.errors import StartFailed
 from app.ports import accepts, demand_keys, is_loopback, listen, refuse_new
@@ -54,7 +55,8 @@ def configured(app: Application) -> uvicorn.Config:
     settings = app.settings
     return uvicorn.Config(
         app,
-        http=_shortcut().Receiver if app.fast else "httptools",
+        http=_shortcut().Receiver if app.fast else BoundedConnection,
+        ws="none",  # there is no such route
         proxy_headers=False,  # nothing needs to know who the client is, or by which scheme it came
         access_log=False,  # the application writes one line a request itself
         log_config=None,
@@ -114,10 +116,10 @@ class _Draining(uvicorn.Server):
 
     def _end_connections(self) -> None:
         """Each with its next response."""
-        self.config.encoded_headers.append(LAST)  # from which the headers of all responses are made each second
-        self.server_state.default_headers = [*self.server_state.default_headers, LAST]
+        self.config.encoded_headers.append(CLOSE)  # from which the headers of all responses are made each second
+        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]
         for connection in tuple(self.server_state.connections):
-            if self._app.fast and isinstance(connection, _shortcut().Connection):
+            if isinstance(connection, BoundedConnection):
                 connection.end()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Coroutine, Generator, Mapping
 from types import CoroutineType
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,8 @@ from app.api.edge.content_encoding import inflated, inflater_of
 from app.errors import BodyTooLarge, RequestTimeout
 from app.settings import Settings
 
+MIN_BYTES_PER_SECOND = 1024
+"""A body that comes more slowly, once its time without a byte has passed, does not arrive in time."""
 T = TypeVar("T")
 Headers = Mapping[bytes, bytes]
 BY_NAME = "valiant.headers"
@@ -33,10 +36,10 @@ async def read(receive: Receive, headers: Headers, settings: Settings, *, most: 
     declared = headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared[:20]) > most:
         raise _too_large(most)
-    chunks, size, more = [], 0, True
+    chunks, size, more, begun = [], 0, True, time.monotonic()
     while more:
         try:
-            message = await _within(settings.upload_timeout_seconds, receive())
+            message = await _within(seconds_to_wait(settings, begun, size), receive())
         except TimeoutError:
             raise RequestTimeout(headers={"Connection": "close"}) from None
         if message["type"] == "http.disconnect":
@@ -48,6 +51,12 @@ async def read(receive: Receive, headers: Headers, settings: Settings, *, most: 
         chunks.append(chunk)
     body = b"".join(chunks)
     return body if inflater is None else await inflated(body, inflater, most=most)
+
+
+def seconds_to_wait(settings: Settings, begun: float, size: int) -> float:
+    """Longest wait for the next bytes of a body that began to arrive at `begun`, and of which `size` bytes are here."""
+    silence = settings.upload_timeout_seconds
+    return max(0.0, min(silence, begun + silence + size / MIN_BYTES_PER_SECOND - time.monotonic()))
 
 
 def _too_large(most: int) -> BodyTooLarge:

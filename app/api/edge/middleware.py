@@ -38,6 +38,8 @@ SECURITY = {
 }
 STAMPS = [(name.lower().encode(), value.encode()) for name, value in (RELEASE | SECURITY).items()]
 POLICY = STAMPS[-1][0]
+CLOSE = b"connection", b"close"
+"""The header of a response after which its connection is closed."""
 
 
 class Reply(NamedTuple):
@@ -89,7 +91,12 @@ class Surroundings:
         headers = scope[BY_NAME] = headers_of(scope)
         known = scope["request_id"] = _id(scope, headers)
         trace = scope["traceparent"] = _traceparent(scope["headers"]) if b"traceparent" in headers else None
-        status, begun = 0, time.perf_counter()
+        status, begun, waiting = 0, time.perf_counter(), b"expect" in headers
+
+        async def receiving() -> Message:
+            nonlocal waiting
+            waiting = False
+            return await receive()
 
         def stamped(message: Message) -> Awaitable[None]:
             nonlocal status
@@ -97,7 +104,8 @@ class Surroundings:
                 status = message["status"]
                 own = message.get("headers", ())
                 stamps = STAMPS[:-1] if any(name == POLICY for name, _ in own) else STAMPS
-                message["headers"] = [*stamps, *own, (b"x-request-id", known.encode())]
+                last = [CLOSE] if waiting else []  # its body may come or not: nothing after it could be told from it
+                message["headers"] = [*stamps, *own, *last, (b"x-request-id", known.encode())]
             return send(message)
 
         bound = logs.IDS.set((known, None if trace is None else tracing.trace_id(trace)))
@@ -110,7 +118,7 @@ class Surroundings:
             if scope["method"] == "HEAD":
                 await respond_to_head(self.app, scope, receive, stamped)
             else:
-                await self.app(scope, receive, stamped)
+                await self.app(scope, receiving if waiting else receive, stamped)
         except Exception as error:
             if status:  # too late for a response: the connection is cut, so that nobody takes a part for the whole
                 logs.cut(error) if isinstance(error, RightsEnded) else logs.unexpected(error)

@@ -5,33 +5,27 @@ response in messages, costs more than a small prediction. Whatever is not quite 
 """
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from app.api.edge.middleware import STAMPS, Fields, Whole, line
-from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
-from app.api.fast.head import END, LAST, LONGEST
+from app.api.edge.middleware import Fields, Whole
+from app.api.fast.bounded_connection import LIGHT_BYTES, BoundedConnection, LingeringTransport, beginning
+from app.api.fast.head import END, LONGEST
 from app.api.fast.head_cache import NO_HEAD, Found, HeadCache, PreparedRequest
 from app.api.fast.route import Application
 from app.api.fast.write_batching import Gathering, turn_of
-from app.errors import ValiantError
 from app.formats.bytes import Sent
 from app.settings import KiB
 
 PATIENCE = 1.0
 """Seconds after which a request of which no more came takes the usual path, which has clocks of its own."""
-LONGEST_ADDRESS, LONGEST_HEAD = 64 * KiB - 1, 256 * KiB
-"""Bytes of an address, and of all header fields of a request."""
-CLOSE = {"Connection": "close"}
 NO_HEADS = HeadCache(lambda _: None)
 """Those of any other application."""
-READ, AHEAD = 256 * KiB, 16
+READ, AHEAD = LIGHT_BYTES, 16
 """Bytes read at a time; how many times what came of a body there may be room for."""
 
 
@@ -65,11 +59,9 @@ class _Arriving:
         return self.body[self.came :]
 
 
-class Connection(HttpToolsProtocol):
+class Connection(BoundedConnection):
     """uvicorn's protocol, which receives only what is not processed here."""
 
-    _between = True
-    """True if uvicorn has received whole requests only."""
     _arriving: _Arriving | None = None
     _responding: "asyncio.Task[None] | None" = None
     """The task that waits for a response."""
@@ -79,8 +71,6 @@ class Connection(HttpToolsProtocol):
     """Bytes that came meanwhile."""
     _ending = False
     """True if that response is the last."""
-    _head_size = 0
-    """Bytes of the header fields that uvicorn has parsed."""
     _recent = NO_HEAD
     """Head of the request before."""
     _used = False
@@ -91,9 +81,8 @@ class Connection(HttpToolsProtocol):
         self._heads = self.app.heads if isinstance(self.app, Application) else NO_HEADS
         self._buffer = _buffer_of(self.loop)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
-        out = Gathering(transport, turn_of(self.loop))
-        super().connection_made(out)  # type: ignore[arg-type]  # all that uvicorn uses of a transport
+    def wrap(self, transport: LingeringTransport) -> Gathering:
+        return Gathering(transport, turn_of(self.loop))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._arriving is not None:
@@ -105,15 +94,14 @@ class Connection(HttpToolsProtocol):
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio's
         """A caller who sends no more may still read: the response to few bytes is sent, the queue is not waited in."""
+        self.transport.flush()  # type: ignore[attr-defined]  # what is written already: the loop may close it next
         if self._responding is None or not self._light:
             return super().eof_received()
         self._ending = True
         return True
 
-    def end(self) -> None:
-        """Close the connection with its next response. uvicorn adds its header, and so does `_Beginning`."""
-        if self.cycle is not None and not self.cycle.response_started:
-            self.cycle.keep_alive = False
+    def has_unread_input(self) -> bool:
+        return bool(self._rest) or super().has_unread_input()
 
     def shutdown(self) -> None:
         self._pass_on()  # and it is waited for
@@ -128,44 +116,16 @@ class Connection(HttpToolsProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         arriving = self._arriving
         if arriving is None:
-            self._read(self._buffer, nbytes)
+            if self.ended:
+                self.data_received(bytes(memoryview(self._buffer)[:nbytes]))
+            else:
+                self._read(self._buffer, nbytes)
             return
         arriving.came += nbytes
         if arriving.came == arriving.prepared.size:
             arriving.clock.cancel()
             self._arriving = None
             self._process(arriving.prepared, arriving.body)
-
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        if len(self.url) > LONGEST_ADDRESS:
-            raise AddressTooLong(f"It may have {LONGEST_ADDRESS} bytes.", headers=CLOSE)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self._head_size += len(name) + len(value)
-        if self._head_size > LONGEST_HEAD:
-            raise HeadTooLarge(f"Together they may have {LONGEST_HEAD} bytes.", headers=CLOSE)
-
-    def send_400_response(self, msg: str) -> None:
-        """The parser has failed, or a limit of ours was passed while it read."""
-        if not isinstance(self.app, Application):
-            super().send_400_response(msg)
-            return
-        failed = sys.exc_info()[1]
-        cause = failed and failed.__context__
-        error = cause if isinstance(cause, ValiantError) else MalformedRequest(headers=CLOSE)
-        self._send(self.app.refuse(error))
-        self.transport.close()
-
-    def on_message_begin(self) -> None:
-        self._between = False
-        self._head_size = 0
-        super().on_message_begin()
-
-    def on_message_complete(self) -> None:
-        self._between = True
-        super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
         if self._used or self._arriving is not None or self._responding is not None:
@@ -254,10 +214,8 @@ class Connection(HttpToolsProtocol):
         self._read(rest, len(rest))
 
     def _send(self, response: Whole) -> None:
-        status, text = response
-        self.transport.write(b"%s%s%s" % (STATUS_LINE[status], _beginning(self.server_state.default_headers), text))
-        self.server_state.total_requests += 1
-        if _beginning.last or self._ending:
+        self.send_whole(response)
+        if beginning.last or self._ending:
             self._ending = True
             self.transport.close()
             return
@@ -268,7 +226,7 @@ class Connection(HttpToolsProtocol):
     def _set_clock(self) -> None:
         """Set the clock of an idle connection. It is not set anew with every response."""
         self._used = False
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self._set_idle_clock(self.timeout_keep_alive)
 
 
 class Receiver(asyncio.BufferedProtocol):
@@ -293,23 +251,3 @@ class Receiver(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._connection.resume_writing()
-
-
-class _Beginning:
-    """With uvicorn's own headers: the time, the same for a second, and those of every response of ours."""
-
-    def __init__(self) -> None:
-        self._headers: Sequence[tuple[bytes, bytes]] = ()
-        self._text = b""
-        self.last = False
-        """True if these headers end the connection."""
-
-    def __call__(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        if headers is not self._headers:
-            self._headers = headers
-            self.last = LAST in headers
-            self._text = b"".join(map(line, (*headers, *STAMPS)))
-        return self._text
-
-
-_beginning = _Beginning()

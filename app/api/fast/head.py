@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import httptools
 
-LAST = b"connection", b"close"
-"""The header of a response after which its connection is closed."""
 END = b"\r\n\r\n"
 LONGEST = 2048
 

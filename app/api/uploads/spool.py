@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 import os
+import time
 from collections.abc import AsyncIterator
 from typing import BinaryIO
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from app.api.edge.body import BY_NAME
+from app.api.edge.body import BY_NAME, seconds_to_wait
 from app.api.edge.content_encoding import inflater_of
 from app.errors import NO_ROOM, BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
 
@@ -103,14 +104,14 @@ async def body_chunks(request: Request, most: int) -> AsyncIterator[bytes]:
 
 async def _arriving(request: Request, most: int) -> AsyncIterator[bytes]:
     """The bytes that arrive, whatever was announced."""
-    settings, size = request.app.settings, 0
+    settings, size, begun = request.app.settings, 0, time.monotonic()
     stream = request.stream()
     while True:
         try:
-            async with asyncio.timeout(settings.upload_timeout_seconds):
+            async with asyncio.timeout(seconds_to_wait(settings, begun, size)):
                 chunk = await anext(stream, None)
         except TimeoutError:
-            raise RequestTimeout from None
+            raise RequestTimeout(headers={"Connection": "close"}) from None
         if chunk is None:
             return
         size += len(chunk)
@@ -120,4 +121,4 @@ async def _arriving(request: Request, most: int) -> AsyncIterator[bytes]:
 
 
 def _too_large(most: int) -> BodyTooLarge:
-    return BodyTooLarge(f"At most {most} bytes are accepted.")
+    return BodyTooLarge(f"At most {most} bytes are accepted.", headers={"Connection": "close"})
