@@ -152,8 +152,9 @@ class Settings(ValidatedCopy, BaseSettings):
         "not set.",
     )
     upload_timeout_seconds: PositiveFloat = Field(
-        60, description="Longest time in seconds without a byte of a body; then it is refused with 408. After this time "
-        "a body has to arrive with 1 KiB a second on average."
+        60,
+        description="Longest time in seconds without a byte of a body; then it is refused with 408. After this time a "
+        "body has to arrive with 1 KiB a second on average.",
     )
 
     # limits on input

@@ -1,6 +1,10 @@
 """Metrics of one worker, for Prometheus, at a port of its own."""
 
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from wsgiref.simple_server import WSGIRequestHandler
 
 import structlog
 from prometheus_client import start_http_server
@@ -14,6 +18,31 @@ from app.wiring import Services
 from workers.job_slots import Runner
 
 log = structlog.get_logger(__name__)
+
+
+DISCARDED_BYTES, DISCARDED_SECONDS = 64 << 20, 5.0
+"""Limits on what is read and dropped after a response, so that a caller who sends a body sees the response."""
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = 5.0
+    """Seconds without a byte of a request."""
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing: a scrape is no event."""
+
+    def finish(self) -> None:
+        super().finish()
+        with suppress(OSError):
+            self._drop_rest()
+
+    def _drop_rest(self) -> None:
+        connection: socket.socket = self.request
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(1.0)
+        end, size = time.monotonic() + DISCARDED_SECONDS, 0
+        while size <= DISCARDED_BYTES and time.monotonic() < end and (chunk := connection.recv(1 << 16)):
+            size += len(chunk)
 
 
 class Measured(Collector):
@@ -42,6 +71,7 @@ def serve(services: Services, runner: Runner) -> None:
     if not port:
         return
     try:
-        start_http_server(port, host, services.registry)
+        server, _ = start_http_server(port, host, services.registry)
+        server.RequestHandlerClass = _Handler
     except OSError as error:
         log.warning("metrics_not_served", port=port, reason=error.strerror)

@@ -14,8 +14,8 @@ from app.api.fast import bounded_connection
 from app.main import create_app
 from tests.api.fast.test_connection import serving
 
-MORE_THAN_SOCKETS_HOLD = 24 << 20
-"""Bytes of a body: the sockets of both ends hold less than half of it."""
+MORE_THAN_SOCKETS_HOLD = 16 << 20
+"""Bytes of a body: the sockets of both ends hold less."""
 BODY = bytes(MORE_THAN_SOCKETS_HOLD)
 MODEL = "/v1/models/nobody"
 JSON, CSV = "application/json", "text/csv"
@@ -63,9 +63,13 @@ def in_chunks(port, method, path, headers, body):
     return response.status, json.loads(response.read())["code"]
 
 
-@pytest.mark.parametrize("send", [by_httpx, by_urllib, in_chunks])
-@pytest.mark.parametrize(("method", "path", "kind", "headers", "status", "code"), EARLY)
-def test_clients_that_send_the_body_first_read_the_response(port, send, method, path, kind, headers, status, code):
+LATER = by_httpx, in_chunks
+
+
+@pytest.mark.parametrize("send", [by_urllib, *(pytest.param(each, marks=pytest.mark.slow) for each in LATER)])
+@pytest.mark.parametrize("early", EARLY)
+def test_clients_that_send_the_body_first_read_the_response(port, send, early):
+    method, path, kind, headers, status, code = early
     headers = {"Content-Type": kind} | headers
     if send is in_chunks:
         headers["Transfer-Encoding"] = "chunked"
@@ -105,23 +109,18 @@ def test_after_an_early_response_the_connection_serves_on(port):
 @pytest.mark.parametrize("path", ["/v1/jobs/train", "/v1/nowhere"])
 def test_what_follows_a_response_is_read_within_limits_of_bytes(port, path, monkeypatch):
     monkeypatch.setattr(bounded_connection, "DISCARDED_BYTES", 8 << 20)
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line, pytest.raises(OSError):
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
         line.sendall(head("POST", path, 1 << 40))
-        for _ in range(1 << 10):
-            line.sendall(BODY[: 1 << 20])
+        assert is_cut(line, BODY[: 1 << 20], 1 << 10)
 
 
 @pytest.mark.parametrize("path", ["/v1/jobs/train", "/v1/nowhere"])
 def test_what_follows_a_response_is_read_within_limits_of_time(port, path, monkeypatch):
     monkeypatch.setattr(bounded_connection, "DISCARDED_SECONDS", 0.3)
     monkeypatch.setattr(bounded_connection, "SILENT_SECONDS", 0.2)
-    begun = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
         line.sendall(head("POST", path, 1 << 40))
-        with pytest.raises(OSError):
-            while time.monotonic() < begun + 20:
-                time.sleep(0.05)
-                line.sendall(b"x")
+        assert is_cut(line, b"x", 400, gap=0.05)
 
 
 def test_a_head_that_does_not_come_to_its_end_is_refused(port, monkeypatch):
@@ -192,6 +191,17 @@ def test_what_is_no_request_behind_one_that_is_served_leaves_its_response_whole(
         response = read_all(line)
     assert response.startswith(b"HTTP/1.1 200 ")
     assert response.count(b"HTTP/1.1 ") == 1
+
+
+def is_cut(line, chunk, count, gap=0.0):
+    """True if the other end closes the connection while `count` chunks are sent."""
+    try:
+        for _ in range(count):
+            line.sendall(chunk)
+            time.sleep(gap)
+    except ConnectionError:
+        return True
+    return False
 
 
 def head(method, path, size, *headers):

@@ -19,7 +19,6 @@ from app.api.fast.head_cache import NO_HEAD, Found, HeadCache, PreparedRequest
 from app.api.fast.route import Application
 from app.api.fast.write_batching import Gathering, turn_of
 from app.formats.bytes import Sent
-from app.settings import KiB
 
 PATIENCE = 1.0
 """Seconds after which a request of which no more came takes the usual path, which has clocks of its own."""
