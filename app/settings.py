@@ -287,7 +287,9 @@ class Settings(ValidatedCopy, BaseSettings):
     )
     parse_seconds: PositiveFloat = Field(3600, description="Longest time in seconds to parse an upload.")
     parse_concurrency: PositiveInt = Field(
-        2, description="Number of uploads that an API process parses at once; others wait."
+        2,
+        description="Number of uploads that an API process parses at once; others wait, and projects take turns. One "
+        "more is parsed of a project that has none among them.",
     )
 
     # pictures

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidData
 from app.faults import Fault, place
+from app.ingest.joined_columns import in_groups
 from app.ingest.reader_result import Reading, refuse
 from app.ingest.uploaded_file import Limits
 from app.ml.contract.dates_and_times import TIME
@@ -71,48 +72,69 @@ class Settled:
             raise InvalidData("The file has no rows.")
 
     def _batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
-        settled = [self._column(*pair) for pair in zip(self.schema, columns, strict=True)]
+        keys = [_key(*types) for types in zip(self.schema.types, columns, strict=True)]
+        settled = in_groups(columns, keys, self._settle)
         self.sizes = [size + values.nbytes for size, values in zip(self.sizes, settled, strict=True)]
         self.rows += len(settled[0])
         if self.rows > self._limits.max_rows:
             raise InvalidData(f"The file has more than the {self._limits.max_rows} rows this service accepts.")
         return pa.RecordBatch.from_arrays(settled, schema=self.schema)
 
-    def _column(self, field: pa.Field, values: pa.Array) -> pa.Array:
+    def _settle(self, values: pa.Array, numbers: Sequence[int]) -> pa.Array | None:
+        """None for several joined columns where there is something to say about one of them."""
+        field = self.schema.field(numbers[0])
+        name = field.name if len(numbers) == 1 else None
         own = plain(values)
         if field.type == pa.float64():
-            return self._finite(field.name, own.cast(pa.float64(), safe=False))
+            return self._finite(name, own.cast(pa.float64(), safe=False))
         if field.type == TIME:
-            return self._near(field.name, own)
+            return self._near(name, own)
         if field.type == pa.string():
-            return self._without_nul(field.name, own.cast(pa.string()))
+            return self._without_nul(name, own.cast(pa.string()))
         return own.cast(field.type)
 
-    def _finite(self, name: str, values: pa.Array) -> pa.Array:
+    def _finite(self, name: str | None, values: pa.Array) -> pa.Array | None:
         finite = pc.is_finite(values)
         if pc.all(finite).as_py():
             return values
         infinite = pc.sum(pc.is_inf(values)).as_py() or 0
-        self._warnings[name] += Counter({_INFINITE: infinite})
+        if infinite and name is None:
+            return None
+        if infinite:
+            self._warnings[name] += Counter({_INFINITE: infinite})
         return pc.if_else(finite, values, pa.scalar(None, pa.float64()))
 
-    def _near(self, name: str, values: pa.Array) -> pa.Array:
+    def _near(self, name: str | None, values: pa.Array) -> pa.Array | None:
         try:
             zone = values.type.tz if pa.types.is_timestamp(values.type) else None
             cut = pc.CastOptions(target_type=pa.timestamp("us", zone), allow_time_truncate=True)
             moments = values.cast(options=cut).cast(pa.int64())
         except pa.ArrowInvalid:
+            if name is None:
+                return None
             refuse([Fault(place("column", name), "A time is too far away to be held in microseconds.", "time_range")])
         near = pc.and_(pc.greater_equal(moments, _EARLIEST), pc.less_equal(moments, _LATEST))
-        self._warnings[name] += Counter({_DISTANT: pc.sum(pc.invert(near)).as_py() or 0})
+        distant = pc.sum(pc.invert(near)).as_py() or 0
+        if distant and name is None:
+            return None
+        if distant:
+            self._warnings[name] += Counter({_DISTANT: distant})
         return pc.if_else(near, moments, pa.scalar(None, pa.int64())).cast(TIME)
 
-    def _without_nul(self, name: str, values: pa.Array) -> pa.Array:
+    def _without_nul(self, name: str | None, values: pa.Array) -> pa.Array | None:
         bad = pc.match_substring(values, "\0")  # Postgres cannot hold it
         if pc.any(bad).as_py():
+            if name is None:
+                return None
             where = place("row", self.rows + pc.index(bad, True).as_py() + 1, "column", name)
             refuse([Fault(where, "The value holds the character U+0000.", "nul_character")])
         return values
+
+
+def _key(own: pa.DataType, values: pa.Array) -> tuple[pa.DataType, pa.DataType] | None:
+    """Columns of one key are settled together."""
+    of = values.type
+    return (own, of) if pa.types.is_primitive(of) or pa.types.is_string(of) or pa.types.is_large_string(of) else None
 
 
 def plain(values: pa.Array) -> pa.Array:

@@ -1,10 +1,12 @@
 """Reading one column of strings: by its form, or by a reading that was chosen for it, counting what does not fit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from app.ingest.joined_columns import in_groups
 from app.ingest.notation_candidates import Way
 from app.ingest.type_inference import Form, read_as
 from app.ml.contract.columns import ColumnKind
@@ -76,6 +78,12 @@ class ColumnReader:
 
     def _plainly(self, values: pa.Array) -> pa.Array:
         return without_missing(values, self.missing) if self.form is Form.TEXT else read_as(values, self.form)
+
+
+def read_all(readers: Sequence[ColumnReader], columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """The next rows of every column; those that are read by their form alone together."""
+    keys = [(reader.form, reader.missing) if reader.way is None else None for reader in readers]
+    return in_groups(columns, keys, lambda values, numbers: readers[numbers[0]].read(values))
 
 
 _TYPES = {ColumnKind.NUMERIC: pa.float64(), ColumnKind.BOOLEAN: pa.bool_(), ColumnKind.DATETIME: TIME}

@@ -15,7 +15,7 @@ import pyarrow.csv as arrow_csv
 from app.errors import InvalidData
 from app.faults import Fault
 from app.ingest.cell_patterns import Shapes
-from app.ingest.column_reader import ColumnReader
+from app.ingest.column_reader import ColumnReader, read_all
 from app.ingest.csv_diagnosis import diagnose
 from app.ingest.csv_layout import DELIMITERS, HEADER_BYTES, Layout, find_layout
 from app.ingest.csv_line_numbers import lines_of
@@ -62,8 +62,9 @@ def read(source: Text, limits: Limits, options: ReadOptions, *, delimiters: str 
     except (pa.ArrowInvalid, _Refused):
         refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
     kept = [at for at in range(len(layout.names)) if at not in empty]
+    chosen = [readers[at] for at in kept]
     converted = (
-        [readers[at].read(batch.column(at)) for at in kept]
+        read_all(chosen, [batch.column(at) for at in kept])
         for batch in _batches(_Rows(source, layout), layout, layout.names, options)
     )
     return Reading(

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from app.ingest.arrow_types import Settled
 from app.ingest.chunks import read_columns
+from app.ingest.joined_columns import JOINED_COLUMNS, SHORT_BYTES
 from app.ingest.protocol import ChunkPlace
 from app.ml.contract.columns import ColumnKind
 from app.ml.evaluation.splits import evenly
 from app.ml.tables import smoothness
 from app.ml.tables.column_sheet import describe
+from app.ml.tables.column_statistics import NUMERIC_TYPES, numeric_statistics
 from app.ml.tables.data_sheet import Chunks, Column
 from app.ml.tables.smoothness import SampledColumn
 
@@ -29,10 +31,28 @@ def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iter
     for group in _groups(sizes):
         alone = sizes[group.start] > GROUP_BYTES
         columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
+        statistics: dict[int, dict[str, Any]] = {}
         for number, parts in zip(group, columns, strict=True):
+            if (number - group.start) % JOINED_COLUMNS == 0:
+                statistics = _short(group, columns, number, sizes, types)
             joined = _joined(parts, sizes[number])
-            column = describe(names[number], types[number], joined, settled.remark(names[number]))
+            column = describe(
+                names[number], types[number], joined, settled.remark(names[number]), statistics.get(number)
+            )
             yield column.model_copy(update={"identifier_like": True}) if column.name == settled.index else column
+
+
+def _short(
+    group: range, columns: Sequence[Chunks], first: int, sizes: Sequence[int], types: Sequence[pa.DataType]
+) -> dict[int, dict[str, Any]]:
+    """Statistics of the short numeric columns among the next ones, which are computed together."""
+    numbers = [
+        number
+        for number in group[first - group.start :][:JOINED_COLUMNS]
+        if sizes[number] <= SHORT_BYTES and types[number].id in NUMERIC_TYPES
+    ]
+    values = [pa.concat_arrays(columns[number - group.start]()) for number in numbers]
+    return dict(zip(numbers, numeric_statistics(values), strict=True))
 
 
 def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[ChunkPlace]) -> list[Column]:

@@ -16,7 +16,7 @@ from app.ingest.column_reader import ColumnReader
 from app.ingest.notation_candidates import Evidence, Way, dates, is_code, markers, numbers, ways
 from app.ingest.reader_result import refuse
 from app.ingest.stray_cells import few
-from app.ingest.type_inference import NUMBERS, Form, narrow
+from app.ingest.type_inference import NUMBERS, Form, narrow_all
 from app.ingest.upload_options import ReadOptions
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.given_kinds import GivenKind
@@ -40,8 +40,8 @@ class Survey:
         self._padded = [False] * len(names)
 
     def add(self, columns: Sequence[pa.Array]) -> None:
+        self._possible = narrow_all(self._possible, columns)
         for at, values in enumerate(columns):
-            self._possible[at] = narrow(self._possible[at], values)
             if self._possible[at] == (Form.TEXT,):
                 self._samples[at].add(values)
                 continue

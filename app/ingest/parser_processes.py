@@ -17,8 +17,10 @@ from pydantic import ValidationError
 
 from app.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
 from app.faults import Fault
+from app.ingest.parsing_turns import Turns
 from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
 from app.liveness import PATIENCE_SECONDS, Frozen, Patience, wait_until_readable
+from app.project_context import PROJECT
 from app.socket_child import SocketChild, start
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
@@ -39,7 +41,7 @@ class Parser:
     def __init__(self, at_once: int, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
         """patience_seconds: time in which a child computes something, or is frozen and replaced."""
         self._patience_seconds = patience_seconds
-        self._turn = threading.BoundedSemaphore(at_once)
+        self._turns = Turns(at_once)
         self._lock = threading.Lock()
         self._spares: list[SocketChild] = []
         self._active: set[SocketChild] = set()
@@ -59,10 +61,10 @@ class Parser:
             parser.end()
 
     def parse(self, order: Order, upload: int, chunks: int) -> Parsed:
-        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge or StorageFull, and NotReady where
-        even another child is frozen.
+        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge, StorageFull or Overloaded, and NotReady
+        where even another child is frozen.
         """
-        with self._turn:
+        with self._turns.turn(PROJECT.get()):
             try:
                 response = self._attempt(order, upload, chunks)
             except Frozen:

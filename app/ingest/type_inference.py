@@ -10,15 +10,21 @@ A column has the first form that *all* its values over the whole file have; a co
 - Text keeps its spaces.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from enum import Enum
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from app.ingest.joined_columns import JOINED_COLUMNS, SHORT_BYTES
 from app.ml.contract.dates_and_times import TIME
 from app.ml.contract.notation import bare, without_missing
 
+_PROBES = np.array([0, 1, 2, 5, 11, 23, 47, 95])
+"""Rows of the cells that show which forms a column cannot have."""
 PROBED = 64
 """Values tried first: Arrow writes an error text for every value that does not fit, and goes on."""
 
@@ -62,6 +68,80 @@ def narrow(possible: tuple[Form, ...], values: pa.Array) -> tuple[Form, ...]:
     return tuple(kept)
 
 
+def narrow_all(possible: Sequence[tuple[Form, ...]], columns: Sequence[pa.Array]) -> list[tuple[Form, ...]]:
+    """As `narrow` of each column, all of one length; those of one form are read in one call."""
+    narrowed = list(possible)
+    open_columns: list[int] = []
+    for number, (forms, values) in enumerate(zip(possible, columns, strict=True)):
+        if values.nbytes > SHORT_BYTES:
+            narrowed[number] = narrow(forms, values)
+        elif forms != (Form.TEXT,) and values.null_count < len(values):
+            open_columns.append(number)
+    groups: dict[tuple[Form, ...], list[int]] = defaultdict(list)
+    if open_columns:
+        sample = _sample([columns[number] for number in open_columns])
+        fits = {form: _fits(sample, form, len(open_columns)) for form in _PATTERNS}
+        for place, number in enumerate(open_columns):
+            groups[tuple(form for form in possible[number] if form is Form.TEXT or fits[form][place])].append(number)
+    for forms, numbers in groups.items():
+        for start in range(0, len(numbers), JOINED_COLUMNS):
+            part = numbers[start : start + JOINED_COLUMNS]
+            for number, left in zip(part, _narrow_joined(forms, [columns[n] for n in part]), strict=True):
+                narrowed[number] = left
+    return narrowed
+
+
+def _sample(columns: Sequence[pa.Array]) -> pa.Array:
+    """A few cells of every column, as many of each."""
+    rows = len(columns[0])
+    places = rows * np.arange(len(columns))[:, None] + _PROBES % rows
+    return pa.concat_arrays(columns).take(pa.array(places.ravel()))
+
+
+def _fits(cells: pa.Array, form: Form, columns: int) -> NDArray[np.bool_]:
+    """False for a column that has a cell that `form` cannot have; `cells` are those of all columns, as many of each."""
+    fitting = pc.match_substring_regex(_bare(cells), _PATTERNS[form])
+    every: NDArray[np.bool_] = (
+        pc.fill_null(fitting, True).to_numpy(zero_copy_only=False).reshape(columns, -1).all(axis=1)
+    )
+    return every
+
+
+def _narrow_joined(forms: tuple[Form, ...], columns: Sequence[pa.Array]) -> list[tuple[Form, ...]]:
+    """As `narrow`, of columns that have the same possible forms, and a value each."""
+    if len(columns) == 1:
+        return [narrow(forms, columns[0])]
+    if forms == (Form.TEXT,):
+        return [forms] * len(columns)
+    joined, integers = pa.concat_arrays(columns), False
+    for form in forms:
+        if form is Form.TEXT or (integers and form in NUMBERS):
+            continue
+        try:
+            read_as(joined, form)
+        except pa.ArrowInvalid:
+            return _narrow_apart(forms, form, columns, _fits(joined, form, len(columns)))
+        integers |= form is Form.INTEGER
+    return [forms] * len(columns)
+
+
+def _narrow_apart(
+    forms: tuple[Form, ...], form: Form, columns: Sequence[pa.Array], fits: NDArray[np.bool_]
+) -> list[tuple[Form, ...]]:
+    """Those that cannot have the form, apart from the others; where all seem to have it, one half and the other."""
+    others = tuple(other for other in forms if other is not form)
+    half = len(columns) // 2
+    if fits.all():
+        return _narrow_joined(forms, columns[:half]) + _narrow_joined(forms, columns[half:])
+    narrowed: list[tuple[Form, ...]] = [()] * len(columns)
+    for chosen, left in ((np.flatnonzero(fits), forms), (np.flatnonzero(~fits), others)):
+        if chosen.size:
+            group = [columns[number] for number in chosen]
+            for number, result in zip(chosen, _narrow_joined(left, group), strict=True):
+                narrowed[number] = result
+    return narrowed
+
+
 def read_as(values: pa.Array, form: Form) -> pa.Array:
     """Strings as the type of `form`. Raises pa.ArrowInvalid where one does not have it."""
     read = _READ[form]
@@ -82,8 +162,10 @@ def _bare(values: pa.Array) -> pa.Array:
 
 def _integer(values: pa.Array) -> pa.Array:
     read = values.cast(pa.int64())
-    data = values.buffers()[2].to_pybytes()
-    if b"x" in data or b"X" in data:
+    _, offsets, data = values.buffers()
+    ends = np.frombuffer(offsets, np.int32)[[values.offset, values.offset + len(values)]]
+    text = bytes(memoryview(data)[ends[0] : ends[1]]) if data is not None else b""
+    if b"x" in text or b"X" in text:
         _demand(pc.invert(pc.match_substring(values, "x", ignore_case=True)))  # Arrow reads 0x1F
     return read
 
@@ -108,6 +190,17 @@ def _demand(held: pa.Array) -> None:
         raise pa.ArrowInvalid
 
 
+_NUMBER = "[0-9]*{}?[0-9]*(?:e[-+]?[0-9]+)?"
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_PATTERNS = {
+    Form.INTEGER: "^-?0*[0-9]{1,19}$",
+    Form.FLOAT: f"(?i)^[-+]?(?:{_NUMBER.format('[.]')}|inf(?:inity)?|nan.*)$",
+    Form.DECIMAL_COMMA: f"(?i)^[-+]?(?:{_NUMBER.format(',')}|inf(?:inity)?|nan.*)$",
+    Form.BOOLEAN: "(?i)^(?:true|false)$",
+    Form.NAIVE: f"^{_DAY}(?:[ T][0-9:.]+)?$",
+    Form.ZONED: f"^{_DAY}[ T][0-9:.]+(?:Z|[-+][0-9:]+)$",
+}
+"""Every cell of a form fits its pattern; a few cells fit it that do not have the form."""
 _READ: dict[Form, Callable[[pa.Array], pa.Array]] = {
     Form.INTEGER: _integer,
     Form.FLOAT: lambda values: values.cast(pa.float64()),

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,6 +27,8 @@ from app.store.new_ids import uuid7
 from app.store.unit_of_work import Work, WorkFactory
 
 UNNAMED = "dataset"
+MAX_UPLOADS = 512
+"""Received by one process, being parsed or waiting for it, of all projects."""
 MOST_CELLS = 1_000_000
 """Values in one response of rows."""
 SMALL_CELLS = 250_000
@@ -38,6 +41,7 @@ class Datasets:
     def __init__(self, work: WorkFactory, settings: Settings) -> None:
         self._work, self._settings = work, settings
         self._parser = Parser(settings.parse_concurrency)
+        self.threads = ThreadPoolExecutor(MAX_UPLOADS, thread_name_prefix="uploads")
 
     def warm(self) -> None:
         """Start what makes the first upload quick. Only processes that take uploads need it."""
@@ -45,6 +49,7 @@ class Datasets:
 
     def close(self) -> None:
         self._parser.close()
+        self.threads.shutdown(wait=False, cancel_futures=True)
 
     def spool(self) -> BinaryIO:
         """An open file on the chosen disk without a name: it is gone when it is closed, or its process ends.

@@ -1,6 +1,8 @@
 """Datasets: uploaded once, then only read."""
 
 import asyncio
+from contextvars import copy_context
+from functools import partial
 from typing import Annotated
 
 from fastapi import File, Form, Query, Request, Response, UploadFile, status
@@ -110,10 +112,11 @@ async def _keep(
     file_format: FileFormat | None,
     options: ReadOptions,
 ) -> Dataset:
-    """In asyncio's threads, which nothing else uses: uploads that wait for their turn hold up no other request."""
+    """In threads of their own: uploads that wait for their turn hold up no other request."""
     if not spool.size:
         raise InvalidData("The file is empty.")
-    dataset = await asyncio.to_thread(
+    ingest = partial(
+        copy_context().run,
         services.datasets.ingest,
         spool.file,
         name=name,
@@ -122,6 +125,7 @@ async def _keep(
         size_bytes=spool.size,
         digest=spool.digest,
     )
+    dataset = await asyncio.get_running_loop().run_in_executor(services.datasets.threads, ingest)
     response.headers["Location"] = f"/v1/datasets/{dataset.id}"
     return dataset
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
-from app.ml.contract.algorithm import Vector
+from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.statistics.quantiles import Values, quantiles
 from app.wire import Wire
 
@@ -86,6 +86,104 @@ def spread(values: Values, count: int) -> dict[str, Any]:
         "percentiles": [Percentile(share=share, value=at[share]) for share in PERCENTILES],
         "histogram": _bins(edges, box.counts),
     }
+
+
+def spreads(values: Matrix) -> list[dict[str, Any]]:
+    """`spread` of each row of values (k, n), n at least one: many short columns at once."""
+    n = values.shape[1]
+    ordered = np.sort(values, axis=1) + 0.0  # -0.0 is 0.0
+    low, high = ordered[:, 0], ordered[:, -1]
+    with np.errstate(all="ignore"):  # what is not finite is left out, as in `spread`
+        mean, deviation = _moments_of_rows(values, low, high)
+        at = {share: _quantile_of_rows(ordered, share) for share in SHARES}
+        reach = 1.5 * (at[0.75] - at[0.25])
+        inside = ~_beyond_of_rows(ordered, at[0.25] - reach, at[0.75] + reach)
+        rules = {
+            "extremes": (low, high),
+            "percentiles": (at[0.09], at[0.91]),
+            "deviation": (mean - deviation, mean + deviation),
+        }
+    edges, counts = _histograms(ordered, low, high)
+    fields = {
+        "minimum": low,
+        "first_quartile": at[0.25],
+        "median": at[0.5],
+        "third_quartile": at[0.75],
+        "maximum": high,
+        "mean": mean,
+        "standard_deviation": deviation,
+        "lower_whisker": np.where(inside, ordered, np.inf).min(axis=1),
+        "upper_whisker": np.where(inside, ordered, -np.inf).max(axis=1),
+        "outliers": n - inside.sum(axis=1),
+        "other_whiskers": zip(*(_whiskers(rule, ordered, *ends) for rule, ends in rules.items()), strict=True),
+        "percentiles": zip(*(_percentiles(share, at[share]) for share in PERCENTILES), strict=True),
+        "histogram": zip(edges.tolist(), counts.tolist(), strict=True),
+    }
+    lists = [x.tolist() if isinstance(x, np.ndarray) else list(x) for x in fields.values()]
+    sound = ((low == high) | (np.diff(edges, axis=1) > 0).all(axis=1)).tolist()
+    return [
+        _described(dict(zip(fields, row, strict=True)), n) if good else spread(lambda x=x: iter([x]), n)
+        for x, good, row in zip(values, sound, zip(*lists, strict=True), strict=True)
+    ]
+
+
+def _described(row: dict[str, Any], n: int) -> dict[str, Any]:
+    """The fields of one row, with what there is of them."""
+    ends, counts = row["histogram"]
+    if row["minimum"] == row["maximum"]:
+        ends, counts = [row["minimum"], row["maximum"]], [n]
+    row["histogram"] = [
+        {"lower": a, "upper": b, "count": count} for a, b, count in zip(ends[:-1], ends[1:], counts, strict=True)
+    ]
+    row["standard_deviation"] = _finite(row["standard_deviation"])
+    row["percentiles"] = list(row["percentiles"])
+    row["other_whiskers"] = [w for w in row["other_whiskers"] if np.isfinite(w["lower"]) and np.isfinite(w["upper"])]
+    return row
+
+
+def _whiskers(rule: str, values: Matrix, low: Vector, high: Vector) -> list[dict[str, Any]]:
+    outliers = _beyond_of_rows(values, low, high).sum(axis=1)
+    triples = zip(low.tolist(), high.tolist(), outliers.tolist(), strict=True)
+    return [{"rule": rule, "lower": a, "upper": b, "outliers": count} for a, b, count in triples]
+
+
+def _percentiles(share: float, values: Vector) -> list[dict[str, float]]:
+    return [{"share": share, "value": value} for value in values.tolist()]
+
+
+def _beyond_of_rows(values: Matrix, low: Vector, high: Vector) -> NDArray[np.bool_]:
+    return (values < low[:, None]) | (values > high[:, None])
+
+
+def _quantile_of_rows(ordered: Matrix, share: float) -> Vector:
+    """As `quantiles`, of rows in ascending order."""
+    last = ordered.shape[1] - 1
+    place = last * share
+    lower, upper, part = ordered[:, int(place)], ordered[:, min(int(place) + 1, last)], place - int(place)
+    return np.where(lower == upper, lower, (1.0 - part) * lower + part * upper)
+
+
+def _moments_of_rows(values: Matrix, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+    """As `moments`; NaN or infinity where the deviation is null."""
+    n = values.shape[1]
+    scale = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
+    x = values / scale[:, None]
+    center = x.mean(axis=1)
+    variance = np.square(x - center[:, None]).sum(axis=1) / (n - 1) if n > 1 else np.full(len(values), np.nan)
+    deviation = scale * np.array([value**0.5 for value in variance.tolist()])
+    constant = low == high
+    return np.where(constant, low, scale * (center * n / n)), np.where(constant & (n > 1), 0.0, deviation)
+
+
+def _histograms(ordered: Matrix, low: Vector, high: Vector) -> tuple[Matrix, NDArray[np.int64]]:
+    """Edges (k, b + 1) and counts (k, b) of rows in ascending order, as `_edges` and `_box` have them."""
+    n = ordered.shape[1]
+    bins = min(MOST_BINS, int(np.ceil(2 * n ** (1 / 3))))
+    share = np.arange(bins + 1) / bins
+    edges = low[:, None] * (1 - share) + high[:, None] * share
+    edges[:, 0], edges[:, -1] = low, high
+    not_below = np.stack([(ordered >= edges[:, number, None]).sum(axis=1) for number in range(bins)], axis=1)
+    return edges, -np.diff(not_below, axis=1, append=0)
 
 
 def moments(values: Values, low: float, high: float) -> tuple[float, float | None]:

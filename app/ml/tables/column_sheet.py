@@ -13,6 +13,7 @@ standard deviation. Two rules are a choice:
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,11 +25,23 @@ from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark
 from app.ml.tables.identifiers import IDENTIFIER_ROWS, identifier_like
 
 
-def describe(name: str, of: pa.DataType, chunks: Chunks, remark: Remark = Remark()) -> Column:  # noqa: B008  immutable
-    """The sheet of one column of type `of`; the remark's warnings come first."""
+def describe(
+    name: str,
+    of: pa.DataType,
+    chunks: Chunks,
+    remark: Remark = Remark(),  # noqa: B008  immutable
+    statistics: dict[str, Any] | None = None,
+) -> Column:
+    """The sheet of one column of type `of`; the remark's warnings come first.
+
+    statistics: those of a numeric column, where they were computed with those of others.
+    """
     missing = sum(chunk.null_count for chunk in chunks())
     count = sum(len(chunk) for chunk in chunks()) - missing
-    kind, statistics = STATISTICS[of.id](chunks, count)
+    if statistics is None:
+        kind, statistics = STATISTICS[of.id](chunks, count)
+    else:
+        kind = ColumnKind.NUMERIC
     distinct = statistics["distinct"] if "distinct" in statistics else different(chunks)
     identifier = count >= IDENTIFIER_ROWS and identifier_like(name, of, chunks, count, distinct)
     warnings = [*remark.warnings, *_warnings(count, distinct, identifier=identifier)]
