@@ -8,7 +8,7 @@ WORKDIR /src
 RUN python -m venv /opt/valiant
 COPY requirements.lock ./
 RUN /opt/valiant/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes -r requirements.lock
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY app ./app
 COPY workers ./workers
 COPY migrations ./migrations

