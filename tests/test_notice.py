@@ -1,4 +1,4 @@
-"""NOTICE names what the image carries under licences with conditions on its source, and what is copied into the package."""
+"""NOTICE names what comes under licences with conditions on its source, and what is copied into the package."""
 
 import re
 from importlib.metadata import distribution
