@@ -136,8 +136,8 @@ def _narrow_apart(
     narrowed: list[tuple[Form, ...]] = [()] * len(columns)
     for chosen, left in ((np.flatnonzero(fits), forms), (np.flatnonzero(~fits), others)):
         if chosen.size:
-            group = [columns[number] for number in chosen]
-            for number, result in zip(chosen, _narrow_joined(left, group), strict=True):
+            group = [columns[number] for number in chosen.tolist()]
+            for number, result in zip(chosen.tolist(), _narrow_joined(left, group), strict=True):
                 narrowed[number] = result
     return narrowed
 

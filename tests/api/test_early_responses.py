@@ -151,7 +151,7 @@ def test_a_body_that_comes_too_slowly_is_refused(settings, monkeypatch):
 
 def test_who_has_sent_all_and_shut_down_its_side_gets_the_response(port):
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
-        line.sendall(head("GET", "/v1/algorithms", 0))
+        line.sendall(head("GET", "/livez", 0))
         line.shutdown(socket.SHUT_WR)
         assert read_all(line).startswith(b"HTTP/1.1 200 ")
 
@@ -187,7 +187,7 @@ def test_an_absolute_address_states_the_host(port, target, host, status):
 
 def test_what_is_no_request_behind_one_that_is_served_leaves_its_response_whole(port):
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
-        line.sendall(head("GET", "/v1/algorithms", 0) + bytes(MORE_THAN_SOCKETS_HOLD))
+        line.sendall(head("GET", "/livez", 0) + bytes(MORE_THAN_SOCKETS_HOLD))
         response = read_all(line)
     assert response.startswith(b"HTTP/1.1 200 ")
     assert response.count(b"HTTP/1.1 ") == 1
