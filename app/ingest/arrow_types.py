@@ -98,9 +98,9 @@ class Settled:
         if pc.all(finite).as_py():
             return values
         infinite = pc.sum(pc.is_inf(values)).as_py() or 0
-        if infinite and name is None:
-            return None
         if infinite:
+            if name is None:
+                return None
             self._warnings[name] += Counter({_INFINITE: infinite})
         return pc.if_else(finite, values, pa.scalar(None, pa.float64()))
 
@@ -115,9 +115,9 @@ class Settled:
             refuse([Fault(place("column", name), "A time is too far away to be held in microseconds.", "time_range")])
         near = pc.and_(pc.greater_equal(moments, _EARLIEST), pc.less_equal(moments, _LATEST))
         distant = pc.sum(pc.invert(near)).as_py() or 0
-        if distant and name is None:
-            return None
         if distant:
+            if name is None:
+                return None
             self._warnings[name] += Counter({_DISTANT: distant})
         return pc.if_else(near, moments, pa.scalar(None, pa.int64())).cast(TIME)
 

@@ -18,6 +18,8 @@ MORE_THAN_SOCKETS_HOLD = 16 << 20
 """Bytes of a body: the sockets of both ends hold less."""
 BODY = bytes(MORE_THAN_SOCKETS_HOLD)
 MODEL = "/v1/models/nobody"
+SECONDS = 60
+"""A response that takes longer does not come."""
 JSON, CSV = "application/json", "text/csv"
 EARLY = [
     ("POST", "/v1/jobs/train", JSON, {}, 413, "body_too_large"),
@@ -43,7 +45,7 @@ def port(request, settings):
 
 def by_httpx(port, method, path, headers, body):
     response = httpx.request(
-        method, f"http://127.0.0.1:{port}{path}", content=body, headers=headers, trust_env=False, timeout=20
+        method, f"http://127.0.0.1:{port}{path}", content=body, headers=headers, trust_env=False, timeout=SECONDS
     )
     return response.status_code, response.json()["code"]
 
@@ -51,13 +53,13 @@ def by_httpx(port, method, path, headers, body):
 def by_urllib(port, method, path, headers, body):
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers, method=method)
     with pytest.raises(urllib.error.HTTPError) as raised:
-        urllib.request.urlopen(request, timeout=20)
+        urllib.request.urlopen(request, timeout=SECONDS)
     return raised.value.code, json.loads(raised.value.read())["code"]
 
 
 def in_chunks(port, method, path, headers, body):
     """Without an announced length."""
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     line.request(method, path, iter([body[: 1 << 20]] * (len(body) >> 20)), headers, encode_chunked=True)
     response = line.getresponse()
     return response.status, json.loads(response.read())["code"]
@@ -83,15 +85,15 @@ def test_clients_that_send_the_body_first_read_the_response(port, send, early):
 
 def test_a_body_that_is_not_wanted_is_not_sent_by_who_asks_first(port):
     """Expect: 100-continue. Whether the body follows is open, so the connection ends; else it would be requested."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("POST", "/v1/jobs/train", len(BODY), "Expect: 100-continue"))
         response = read_all(line)
     assert response.startswith(b"HTTP/1.1 413 ")
     assert b"connection: close" in response
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("POST", "/v1/nowhere", 2, "Expect: 100-continue"))
         assert b"connection: close" in read_all(line)
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("POST", "/v1/jobs/train", 2, "Expect: 100-continue", "Connection: close"))
         assert line.recv(1 << 16) == b"HTTP/1.1 100 Continue\r\n\r\n"
         line.sendall(b"{}")
@@ -99,7 +101,7 @@ def test_a_body_that_is_not_wanted_is_not_sent_by_who_asks_first(port):
 
 
 def test_after_an_early_response_the_connection_serves_on(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("POST", "/v1/nowhere", len(BODY)) + BODY + head("GET", "/livez", 0, "Connection: close"))
         first, _, second = read_all(line).partition(b"}HTTP/1.1 ")
     assert first.startswith(b"HTTP/1.1 404 ")
@@ -109,7 +111,7 @@ def test_after_an_early_response_the_connection_serves_on(port):
 @pytest.mark.parametrize("path", ["/v1/jobs/train", "/v1/nowhere"])
 def test_what_follows_a_response_is_read_within_limits_of_bytes(port, path, monkeypatch):
     monkeypatch.setattr(bounded_connection, "DISCARDED_BYTES", 8 << 20)
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("POST", path, 1 << 40))
         assert is_cut(line, BODY[: 1 << 20], 1 << 10)
 
@@ -118,7 +120,7 @@ def test_what_follows_a_response_is_read_within_limits_of_bytes(port, path, monk
 def test_what_follows_a_response_is_read_within_limits_of_time(port, path, monkeypatch):
     monkeypatch.setattr(bounded_connection, "DISCARDED_SECONDS", 0.3)
     monkeypatch.setattr(bounded_connection, "SILENT_SECONDS", 0.2)
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("POST", path, 1 << 40))
         assert is_cut(line, b"x", 400, gap=0.05)
 
@@ -126,7 +128,7 @@ def test_what_follows_a_response_is_read_within_limits_of_time(port, path, monke
 def test_a_head_that_does_not_come_to_its_end_is_refused(port, monkeypatch):
     monkeypatch.setattr(bounded_connection, "HEAD_SECONDS", 0.2)
     monkeypatch.setattr(bounded_connection, "SILENT_SECONDS", 0.2)
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(b"GET /livez HTTP/1.1\r\n")
         assert read_all(line).startswith(b"HTTP/1.1 408 ")
 
@@ -135,7 +137,7 @@ def test_a_body_that_comes_too_slowly_is_refused(settings, monkeypatch):
     monkeypatch.setattr("app.api.edge.body.MIN_BYTES_PER_SECOND", 100)
     with serving(create_app(settings.model_copy(update={"upload_timeout_seconds": 0.3}))) as (port, _):
         for path in ("/v1/jobs/train", "/v1/datasets"):
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+            with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
                 line.sendall(head("POST", path, 1000))
                 line.settimeout(0.05)
                 response = b""
@@ -150,7 +152,7 @@ def test_a_body_that_comes_too_slowly_is_refused(settings, monkeypatch):
 
 
 def test_who_has_sent_all_and_shut_down_its_side_gets_the_response(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("GET", "/livez", 0))
         line.shutdown(socket.SHUT_WR)
         assert read_all(line).startswith(b"HTTP/1.1 200 ")
@@ -158,7 +160,7 @@ def test_who_has_sent_all_and_shut_down_its_side_gets_the_response(port):
 
 def test_a_request_for_another_protocol_is_served_and_the_last(port):
     """As HTTP clients of Java send it with every first request."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("GET", "/livez", 0, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c"))
         response = read_all(line)
     assert response.startswith(b"HTTP/1.1 200 ")
@@ -180,13 +182,13 @@ def test_a_request_for_another_protocol_is_served_and_the_last(port):
     ],
 )
 def test_an_absolute_address_states_the_host(port, target, host, status):
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         assert read_all(line).startswith(b"HTTP/1.1 %d " % status)
 
 
 def test_what_is_no_request_behind_one_that_is_served_leaves_its_response_whole(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
         line.sendall(head("GET", "/livez", 0) + bytes(MORE_THAN_SOCKETS_HOLD))
         response = read_all(line)
     assert response.startswith(b"HTTP/1.1 200 ")

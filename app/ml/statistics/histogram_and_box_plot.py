@@ -1,5 +1,6 @@
 """Distribution of the numbers of a column: moments, quartiles, box plot and histogram (LION 5)."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,7 +123,7 @@ def spreads(values: Matrix) -> list[dict[str, Any]]:
     lists = [x.tolist() if isinstance(x, np.ndarray) else list(x) for x in fields.values()]
     sound = ((low == high) | (np.diff(edges, axis=1) > 0).all(axis=1)).tolist()
     return [
-        _described(dict(zip(fields, row, strict=True)), n) if good else spread(lambda x=x: iter([x]), n)
+        _described(dict(zip(fields, row, strict=True)), n) if good else spread(partial(iter, [x]), n)
         for x, good, row in zip(values, sound, zip(*lists, strict=True), strict=True)
     ]
 

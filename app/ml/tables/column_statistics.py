@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def numeric_statistics(columns: Sequence[pa.Array]) -> list[dict[str, Any]]:
             statistics[number] = row | {"distinct": different_values}
             if row["outliers"]:
                 ends = row["lower_whisker"], row["upper_whisker"]
-                statistics[number]["outlier_rows"] = _outermost(lambda n=number: iter([columns[n]]), *ends)
+                statistics[number]["outlier_rows"] = _outermost(partial(iter, [columns[number]]), *ends)
     return statistics
 
 
