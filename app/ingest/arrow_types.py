@@ -81,7 +81,7 @@ class Settled:
         return pa.RecordBatch.from_arrays(settled, schema=self.schema)
 
     def _settle(self, values: pa.Array, numbers: Sequence[int]) -> pa.Array | None:
-        """None for several joined columns where there is something to say about one of them."""
+        """None for several joined columns of which one has a warning or a fault."""
         field = self.schema.field(numbers[0])
         name = field.name if len(numbers) == 1 else None
         own = plain(values)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 import pyarrow as pa
 
 SHORT_BYTES = 1 << 16
-"""A longer column is processed alone: of its time the calls are no part to speak of."""
+"""A longer column is processed alone: the calls take little of its time."""
 JOINED_COLUMNS = 512
 """Limit on the columns that are joined."""
 

@@ -1,4 +1,4 @@
-"""Raw HTTP that no client sends, and bodies that no program means: each gets an answer, and the service goes on.
+"""Raw HTTP that no client sends, and bodies that no program means: each gets a response, and the service goes on.
 
 No response is a 5xx, nobody waits without end, no connection is reset before its response is read, and the process
 keeps its memory. Bodies of JSON are made for every operation of the OpenAPI document.
@@ -21,7 +21,7 @@ import pytest
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "app" / "openapi.json").read_text())
 SECONDS = 30
-"""A request that is answered later hangs."""
+"""A request whose response comes later hangs."""
 GROWTH_BYTES = 768 << 20
 """Memory that the process may keep after all of them: models, caches and parts of freed memory."""
 HOST = "Host: localhost"
@@ -133,21 +133,21 @@ def status(port, method, path, body=None, headers=None):
         line.close()
 
 
-def answered(found):
+def is_refused_or_served(found):
     return found is not None and 200 <= found < 500
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RAW)
 def test_raw_requests_get_a_response(service, name):
-    assert answered(raw_status(service, RAW[name].encode("latin-1"))), name
+    assert is_refused_or_served(raw_status(service, RAW[name].encode("latin-1"))), name
     assert status(service, "GET", "/livez") == 200
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bare line feeds", "pipeline", "NUL", "two hosts", "bad chunk"])
 def test_who_sends_no_more_gets_the_response_too(service, name):
-    assert answered(raw_status(service, RAW[name].encode("latin-1"), end=True)), name
+    assert is_refused_or_served(raw_status(service, RAW[name].encode("latin-1"), end=True)), name
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_hostile_bodies_of_json_are_refused(service, method, path, schema):
     path = path.replace("{", "").replace("}", "")
     for body in bodies(schema):
         found = status(service, method, path, body, {"Content-Type": "application/json"})
-        assert answered(found), (found, body[:80])
+        assert is_refused_or_served(found), (found, body[:80])
     assert status(service, "GET", "/livez") == 200
 
 
@@ -263,7 +263,7 @@ PATHS = ["/v1/models/m/predict", "/v2/models/m/infer", "/v1/datasets", "/v1/data
 def test_hostile_files_are_refused(service, path, kind):
     for body in FILES[kind]:
         found = status(service, "POST", path, body, {"Content-Type": kind})
-        assert answered(found), (found, body[:80])
+        assert is_refused_or_served(found), (found, body[:80])
     assert status(service, "GET", "/livez") == 200
 
 
@@ -279,5 +279,5 @@ def test_hostile_encodings_are_refused(service, path, encoding):
             )
         except ValueError:
             continue  # the client refuses to send it
-        assert answered(found), (found, body[:20])
+        assert is_refused_or_served(found), (found, body[:20])
     assert status(service, "GET", "/livez") == 200

@@ -1,4 +1,4 @@
-"""The worker's metrics server answers whoever connects: also who sends a body, or nothing."""
+"""The worker's metrics server responds to every caller: also to one that sends a body, or half a head."""
 
 import socket
 import urllib.error

@@ -111,7 +111,9 @@ class Surroundings:
                 status = message["status"]
                 own = message.get("headers", ())
                 stamps = STAMPS[:-1] if any(name == POLICY for name, _ in own) else STAMPS
-                last = [CLOSE] if waiting else []  # its body may come or not: nothing after it could be told from it
+                last = (
+                    [CLOSE] if waiting else []
+                )  # its body may come or not: what follows could not be distinguished from it
                 message["headers"] = [*stamps, *own, *last, (b"x-request-id", known.encode())]
             return send(message)
 

@@ -183,7 +183,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._in_head = False
 
     def _take_host_of_address(self) -> None:
-        """An absolute address states the host, whatever the Host header says. Raises MalformedRequest."""
+        """An absolute address states the host, whatever the Host header holds. Raises MalformedRequest."""
         absolute = ABSOLUTE.match(self.url)
         if absolute is None:
             raise MalformedRequest("The address begins with a slash, or with http:// or https://.", headers=LAST)
