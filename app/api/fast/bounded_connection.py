@@ -257,7 +257,7 @@ class BoundedConnection(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if not in_body or not self.cycle.response_started:
-            self.send_whole(self.app.refuse(error))  # type: ignore[union-attr]
+            self.send_whole(self.app.refuse(error))
         self.transport.close()
 
     def send_whole(self, response: Whole) -> None:
