@@ -151,13 +151,6 @@ def test_a_body_that_comes_too_slowly_is_refused(settings, monkeypatch):
                 assert response.startswith(b"HTTP/1.1 408 "), path
 
 
-def test_who_has_sent_all_and_shut_down_its_side_gets_the_response(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
-        line.sendall(head("GET", "/livez", 0))
-        line.shutdown(socket.SHUT_WR)
-        assert read_all(line).startswith(b"HTTP/1.1 200 ")
-
-
 def test_a_request_for_another_protocol_is_served_and_the_last(port):
     """As HTTP clients of Java send it with every first request."""
     with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:

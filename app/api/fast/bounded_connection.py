@@ -120,16 +120,6 @@ class BoundedConnection(HttpToolsProtocol):
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 
-    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio's
-        """A caller who sends no more may still read: the response to few bytes is sent, the queue is not waited in."""
-        if not (self._between and self._is_responding() and self._body_size <= LIGHT_BYTES) or self.ended:
-            return None
-        if self.cycle.response_started:
-            return None
-        self.ended = True
-        self.cycle.keep_alive = False
-        return True
-
     def end(self) -> None:
         """Close the connection with its next response. uvicorn adds its header, and so does `beginning`."""
         if self.cycle is not None and not self.cycle.response_started:
