@@ -69,7 +69,7 @@ def narrow(possible: tuple[Form, ...], values: pa.Array) -> tuple[Form, ...]:
 
 
 def narrow_all(possible: Sequence[tuple[Form, ...]], columns: Sequence[pa.Array]) -> list[tuple[Form, ...]]:
-    """As `narrow` of each column, all of one length; those of one form are read in one call."""
+    """The forms that `narrow` gives each column, all of one length; those of one form are read in one call."""
     narrowed = list(possible)
     open_columns: list[int] = []
     for number, (forms, values) in enumerate(zip(possible, columns, strict=True)):
@@ -108,7 +108,7 @@ def _fits(cells: pa.Array, form: Form, columns: int) -> NDArray[np.bool_]:
 
 
 def _narrow_joined(forms: tuple[Form, ...], columns: Sequence[pa.Array]) -> list[tuple[Form, ...]]:
-    """As `narrow`, of columns that have the same possible forms, and a value each."""
+    """The forms that `narrow` gives columns that have the same possible forms, and a value each."""
     if len(columns) == 1:
         return [narrow(forms, columns[0])]
     if forms == (Form.TEXT,):

@@ -157,7 +157,7 @@ def _beyond_of_rows(values: Matrix, low: Vector, high: Vector) -> NDArray[np.boo
 
 
 def _quantile_of_rows(ordered: Matrix, share: float) -> Vector:
-    """As `quantiles`, of rows in ascending order."""
+    """The quantile of each row by the rule of `quantiles`; rows are in ascending order."""
     last = ordered.shape[1] - 1
     place = last * share
     lower, upper, part = ordered[:, int(place)], ordered[:, min(int(place) + 1, last)], place - int(place)
@@ -165,7 +165,7 @@ def _quantile_of_rows(ordered: Matrix, share: float) -> Vector:
 
 
 def _moments_of_rows(values: Matrix, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """As `moments`; NaN or infinity where the deviation is null."""
+    """The `moments` of each row; NaN or infinity where the deviation is null."""
     n = values.shape[1]
     scale = np.ldexp(1.0, np.frexp(np.maximum(np.abs(low), np.abs(high)))[1] - 1)
     x = values / scale[:, None]

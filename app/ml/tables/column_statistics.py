@@ -45,7 +45,7 @@ def _numeric(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
 
 
 def numeric_statistics(columns: Sequence[pa.Array]) -> list[dict[str, Any]]:
-    """Those of `STATISTICS` for numeric columns, with `distinct`, many short ones at once."""
+    """The statistics of `STATISTICS` for numeric columns, with `distinct`, many short ones at once."""
     statistics: list[dict[str, Any]] = [{"distinct": 0} for _ in columns]
     groups: dict[tuple[int, pa.DataType], list[int]] = defaultdict(list)
     for number, column in enumerate(columns):
