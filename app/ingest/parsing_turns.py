@@ -17,7 +17,7 @@ from app.errors import Overloaded
 
 RESERVED_TURNS = 1
 MAX_WAITING_UPLOADS = 64
-"""Of one project."""
+"""Limit on the uploads of one project that wait."""
 RETRY_SECONDS = "5"
 
 
