@@ -1,4 +1,4 @@
-"""The console command `valiant`: up, demo, api, serve, worker, migrate, health, backup, restore, doctor, the client's.
+"""The command `valiant`: up, demo, api, serve, worker, migrate, warm, health, backup, restore, doctor, the client's.
 
 What a command needs is imported when it runs: `valiant --help` must not wait for numpy.
 """
@@ -57,12 +57,14 @@ def _settings(options: dict[str, Any]) -> Settings:
 def _up(options: dict[str, Any], settings: Settings) -> None:
     from app.up import up
 
+    _demand_processor()
     up(settings, workers=options["workers"])
 
 
 def _demo(options: dict[str, Any], settings: Settings) -> None:
     from app.demo import demo
 
+    _demand_processor()
     demo(settings, workers=options["workers"], once=options["once"])
 
 
@@ -101,7 +103,8 @@ def _serve(options: dict[str, Any], settings: Settings) -> None:
 
 
 def _prepare_to_import() -> None:
-    """Before anything else is imported."""
+    """Before anything else is imported. Raises StartFailed where the processor is not what VALIANT_PROCESSOR names."""
+    _demand_processor()
     _one_thread_for_linear_algebra()
     without_optional()
 
@@ -113,6 +116,25 @@ def _worker(_: dict[str, Any], settings: Settings) -> None:
         from workers.main import main as work
     if status := work(settings):
         sys.exit(status)
+
+
+def _demand_processor() -> None:
+    from app.ml.numerics.processor import demand_processor
+
+    demand_processor()
+
+
+def _warm(options: dict[str, Any], _: Settings) -> None:
+    _demand_processor()
+    _one_thread_for_linear_algebra()
+    from app.warming import check, warm_here, warm_into
+
+    if options["check"]:
+        check(options["out"])
+    elif options["out"] is None:
+        warm_here()
+    else:
+        warm_into(options["out"])
 
 
 def _one_thread_for_linear_algebra() -> None:
@@ -225,6 +247,16 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     served.add_argument("--anonymous", action="store_true", help="listen for other machines without keys")
     add("worker", _worker, "run one worker on servers given by VALIANT_…_URL")
     add("migrate", _migrate, "bring the database of VALIANT_DATABASE_URL up to date")
+    warmed = add("warm", _warm, "compile every kernel, so that nothing is compiled at its first use")
+    warmed.add_argument(
+        "--out",
+        type=Path,
+        nargs="?",
+        const=Path(),
+        metavar="DIR",
+        help="compile for each class of processors, into this folder, or that of the package",
+    )
+    warmed.add_argument("--check", action="store_true", help="compile nothing: exit with 1 if a kernel is missing")
     add("health", _health, "exit with 0 if the API or the worker on this machine responds", address)
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("--data", type=Path, help="folder of the embedded servers (./var)")

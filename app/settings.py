@@ -157,6 +157,25 @@ class Settings(ValidatedCopy, BaseSettings):
         "body has to arrive with 1 KiB a second on average.",
     )
 
+    # compiled code
+    processor: str = Field(
+        "auto",
+        pattern=r"^[a-z0-9][a-z0-9_.-]*$",
+        description="Processor that kernels are compiled for. auto: the highest of the classes x86-64-v4, x86-64-v3, "
+        "x86-64-v2 whose instructions this one has, on ARM generic; native: all that this one has; or a name that LLVM "
+        "knows. Machines of one class share compiled kernels and round alike: a cluster sets the lowest class of all.",
+    )
+    kernels: Path | None = Field(
+        None,
+        description="Folder of compiled kernels that is only read, as `valiant warm --out` fills it; null: the one in "
+        "the package. Only root or the user of the service may be able to write to it.",
+    )
+    warm: bool = Field(
+        True,
+        description="Whether the API and `serve` load kernels and the models that aliases name before they are ready; "
+        "false: each with the first request that needs it, which saves 65 MB of a process that gets none.",
+    )
+
     # limits on input
     max_upload_bytes: PositiveInt = Field(
         8 * GiB, description="Largest dataset file, in bytes, decompressed if it has a Content-Encoding."

@@ -15,6 +15,7 @@ from app.broker import QUEUE
 from app.logs import configure
 from app.settings import Settings
 from app.wiring import build
+from workers.compiler import Compiler
 from workers.graceful_stop import stop_gracefully
 from workers.heartbeat import beat
 from workers.job_slots import Runner
@@ -49,7 +50,8 @@ def main(settings: Settings) -> int:
     runner = Runner(services, trainers, own_queue)
     serve(services, runner)
     watchdog = Watchdog(services, runner, own_queue)
-    tending = Tending(services, runner, watchdog)
+    compiler = Compiler()
+    tending = Tending(services, runner, watchdog, compiler)
     register(services.celery, runner, watchdog.received)
     services.celery.conf.task_queues = [
         Queue(QUEUE),  # type: ignore[no-untyped-call] # kombu is half typed
@@ -72,11 +74,13 @@ def main(settings: Settings) -> int:
     signals.setup_logging.connect(_keep_our_logs)
     signals.worker_ready.connect(begin)
     stop_gracefully(tending, runner, settings.worker_grace_seconds)
+    compiler.start()
     tending.start()
     threading.Thread(target=_report_ready, args=(trainers, tending, settings), name="start", daemon=True).start()
     celery.start()
     runner.join()
     tending.leave()
+    compiler.stop()
     trainers.close()
     services.close()
     return int(celery.exitcode or 0)

@@ -10,7 +10,6 @@ trainer.
     done      a pipe of each fork's own: what it has done, and where in its file that is
 """
 
-import ctypes
 import os
 import select
 import signal
@@ -25,6 +24,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from app.ml.models import safetensors_format, state_format
+from app.parent_process import die_with
 
 LONG = 0.2
 """Seconds of CPU time after which more slots are requested: less is not worth a fork."""
@@ -35,7 +35,6 @@ MOST = 1000
 TAKEN = b"t"
 """The byte that a fork writes into a slot that it takes."""
 _TURN, _DONE = struct.Struct("=H"), struct.Struct("=HQQ")
-_PR_SET_PDEATHSIG = 1
 
 T = TypeVar("T")
 Tasks: TypeAlias = Sequence[Callable[[], T]]
@@ -200,11 +199,3 @@ def _granted(grants: socket.socket, turns: _Turns) -> int | None:
             else:
                 return slot
     return None
-
-
-def die_with(parent: int) -> None:
-    """Have the kernel end this process when its parent ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit("The parent is gone.")

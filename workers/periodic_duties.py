@@ -12,6 +12,7 @@ from app.broker import mend
 from app.queue import depth
 from app.settings import Settings
 from app.wiring import Services
+from workers.compiler import Compiler
 from workers.job_slots import Runner
 from workers.watchdog import Watchdog
 
@@ -30,11 +31,12 @@ class Tending:
     responds, its watchdog looks after the consumer of this worker.
     """
 
-    def __init__(self, services: Services, runner: Runner, watchdog: Watchdog) -> None:
+    def __init__(self, services: Services, runner: Runner, watchdog: Watchdog, compiler: Compiler) -> None:
         self._name = name(services.settings)
         self._services = services
         self._runner = runner
         self._watchdog = watchdog
+        self._compiler = compiler
         self._stopping = threading.Event()
         self._begun = threading.Event()
         self._standing_in = threading.Lock()
@@ -72,7 +74,13 @@ class Tending:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
         self._services.recovery.sweep(held)
         with self._services.work.across_projects() as w:
-            w.workers.seen(self._name, self._services.attempts.holder)
+            left = self._compiler.left
+            w.workers.seen(
+                self._name,
+                self._services.attempts.holder,
+                kernels_left_seconds=left and left.seconds,
+                compiling=left and str(left),
+            )
         self._begun.set()
 
     def _stand_in(self) -> None:

@@ -1,7 +1,7 @@
 """The template: a process that has imported what a fit needs, and forks a trainer for each job.
 
 It has one thread, so that a fork of it is whole. It has no credentials, database or broker, and runs no job. While
-nothing runs, a fork of it compiles the kernels unless all are on disk; then it loads them all for its trainers.
+nothing runs, it loads the kernels that are on disk for its trainers; it compiles none, and waits for no other process.
 """
 
 import gc
@@ -18,13 +18,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from app.ml.numerics.compiled_kernels import all_compiled, compile_all
-from app.ml.numerics.jit import cache_folder, load
+from app.ml.numerics.compiled_kernels import all_loaded, load_from_disk
 from app.ml.operations import kinds
 from app.ml.training.receipt import libraries
+from app.parent_process import die_with
 from app.process_memory import uncollected, without_optional
 from workers import trainer
-from workers.parallel_fits import die_with
 from workers.template_protocol import ALIVE, END, READY, REQUEST, RESPONSE, RUNNING, START
 
 LAZY = "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.spatial.distance", "scipy.special"
@@ -35,6 +34,8 @@ IDLE_SECONDS = 0.5
 """Without a trainer and without a request for so long, there is time for kernels."""
 NICENESS = 5
 """Jobs wait for requests, not requests for jobs."""
+ABSENT_SECONDS = 2.0
+"""Time between two looks for kernels that are compiled elsewhere meanwhile."""
 
 
 class Template:
@@ -50,10 +51,9 @@ class Template:
                 importlib.import_module(module)
         libraries()  # reads their metadata once
         self._trainers: set[int] = set()
-        self._compiler: int | None = None
-        self._loading: Iterator[None] | None = None
-        self._loaded = cache_folder() is None
-        """True if kernels are left to trainers: all are loaded, or there is no place to keep them."""
+        self._loading: Iterator[None] = load_from_disk()
+        self._pause: float | None = IDLE_SECONDS
+        """Time until there may be a kernel to load; None: all are loaded."""
 
     def serve(self) -> None:
         """Until the worker is gone."""
@@ -80,7 +80,6 @@ class Template:
 
     def _start(self, descriptors: Sequence[int]) -> int:
         """A trainer's process id, or minus the error number."""
-        self._stop_compiling()  # nobody waited yet, and whoever comes goes first
         beyond = max(0, _written() - self._imports)
         gc.freeze()  # a collection in the trainer leaves our pages alone
         try:
@@ -104,29 +103,15 @@ class Template:
     # kernels, while there is time
 
     def _idle_seconds(self) -> float | None:
-        """Until the next step towards kernels; None while there is none."""
-        if self._loaded or self._trainers:
-            return None
-        return IDLE_SECONDS if self._loading is None else 0.0
+        """Until the next look for kernels; None while there is none."""
+        return None if self._trainers else self._pause
 
     def _prepare(self) -> None:
-        """One step: start the fork that compiles, see how it ended, or load one kernel."""
-        if self._loading is not None:
-            self._loaded = next(self._loading, _DONE) is _DONE
-        elif self._compiler is None and all_compiled():
-            self._loading = load()
-        elif self._compiler is None:
-            self._compiler = _fork(partial(_compile, os.getpid()))
+        """Load one kernel, if another is on disk by now."""
+        if next(self._loading, _DONE) is not _DONE:
+            self._pause = 0.0
         else:
-            ended, status = os.waitpid(self._compiler, os.WNOHANG)
-            if ended:
-                self._compiler, self._loading, self._loaded = None, load(), status != 0
-
-    def _stop_compiling(self) -> None:
-        if self._compiler is not None:
-            os.kill(self._compiler, signal.SIGKILL)
-            os.waitpid(self._compiler, 0)
-            self._compiler = None
+            self._loading, self._pause = load_from_disk(), None if all_loaded() else ABSENT_SECONDS
 
 
 _DONE = object()
@@ -143,13 +128,6 @@ def _fork(work: Callable[[], int]) -> int:
         traceback.print_exc()
     finally:
         os._exit(status)
-
-
-def _compile(template: int) -> int:
-    """Compile every kernel that is not on disk. What fails here fails in a trainer too, which reports it."""
-    die_with(template)
-    compile_all()
-    return 0
 
 
 def _train(template: int, control: socket.socket, descriptors: Sequence[int], beyond: int) -> int:

@@ -15,16 +15,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from app.errors import OutOfMemory, ValiantError
 from app.ml.job import Outcome
+from app.ml.numerics import jit
+from app.ml.numerics.compiled_kernels import describe, missing
 from app.ml.operations import kind_records
+from app.parent_process import die_with
 from app.process_memory import limit
 from app.schemas.problems import Problem
 from workers import trainer_frames as frames
 from workers.curves import Curves
-from workers.parallel_fits import Group, die_with
+from workers.parallel_fits import Group
 from workers.trainer_messages import Order, read_inputs, write_outcome
 
 REPORT_SECONDS = 0.1
@@ -70,7 +73,9 @@ def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes], group: Group) -> Ou
     known = kind_records()
     kind = known[order.kind]
     inputs = read_inputs(order, inlet)._replace(each=group, kinds=known)
-    return kind.run(kind.request.model_validate(order.request), inputs, _Progress(outlet))
+    progress = _Progress(outlet)
+    jit.on_compiling = progress.compiling
+    return kind.run(kind.request.model_validate(order.request), inputs, progress)
 
 
 def _request(outlet: IO[bytes], slots: int) -> None:
@@ -84,6 +89,13 @@ class _Progress:
         self._outlet = outlet
         self._curves = Curves()
         self._due = 0.0
+        self._fraction = 0.0
+
+    def compiling(self, kernel: jit.Kernel[..., Any]) -> None:
+        """Report that the job waits for a kernel, and have the others of its family compiled meanwhile."""
+        kernel.want()
+        left = [each for each in missing() if each.family == kernel.family]
+        self._send(str(describe(left) or ""))
 
     def __call__(self, fraction: float, message: str, measures: Mapping[str, float]) -> None:
         self._curves.add(measures)
@@ -91,7 +103,11 @@ class _Progress:
         if now < self._due and fraction < 1:
             return
         self._due = now + REPORT_SECONDS
-        result = {"fraction": min(max(fraction, 0.0), 1.0), "message": message[:200], "curves": self._curves.values}
+        self._fraction = min(max(fraction, 0.0), 1.0)
+        self._send(message)
+
+    def _send(self, message: str) -> None:
+        result = {"fraction": self._fraction, "message": message[:200], "curves": self._curves.values}
         frames.write(self._outlet, frames.PROGRESS, json.dumps(result).encode())
 
 

@@ -15,13 +15,14 @@ from typing import IO, TypeVar
 import structlog
 
 from app.liveness import PATIENCE_SECONDS, Patience, describe_end, wait_until_readable
+from app.ml.numerics.kernel_folders import PINNED
 from workers.template_protocol import ALIVE, END, KILL, READY, REQUEST, RESPONSE, RUNNING, START
 
 log = structlog.get_logger(__name__)
 
-_PROCESSOR = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME")
-"""The processor that libraries compute for: sums of a fit round as where its model is served."""
-_INHERITED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "NUMBA_CACHE_DIR", "PATH", "PYTHONPATH", "TMPDIR", "TZ")
+_PROCESSOR = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", *PINNED)
+"""The processor that libraries compute for, and where their kernels are: sums round as where a model is served."""
+_INHERITED = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ")
 """All else that a trainer gets of our environment: no address, no password."""
 _OWN = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"),

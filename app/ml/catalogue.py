@@ -16,6 +16,7 @@ from typing_extensions import TypeAliasType
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
 from app.ml.contract.algorithm import Algorithm, Learner, Params
+from app.ml.numerics.compiled_kernels import AnyKernel, kernels_reached_from, seconds_of
 from app.suggestions import did_you_mean
 
 _EXAMPLES = re.compile(r"[.:]?(\s*>>>.*?(?=\n\s*\n|\Z))+", re.DOTALL)
@@ -41,6 +42,12 @@ class Entry:
     def learner(self, params: Params) -> Params:
         """These parameters with the algorithm's name among them, as a learner inside another model has them."""
         return self.spec.model_validate({"name": self.name, **params.model_dump()})
+
+
+def seconds_to_compile(names: Iterable[str]) -> float:
+    """Rough time to compile all that algorithms of these names may use; others count nothing."""
+    modules = [f"{algorithms.__name__}.{name}" for name in names if name in every_entry()]
+    return sum(map(seconds_of, frozenset[AnyKernel]().union(*map(kernels_reached_from, modules))))
 
 
 @cache

@@ -55,6 +55,11 @@ class Result(Wire):
     warnings: list[str] = Field(
         [], description="Sentences on what a careful reader should know; empty where there is none."
     )
+    cold_seconds: float = Field(
+        0.0,
+        description="Rough time that the first job of this kind waits beside, because a worker has not compiled yet what "
+        "it needs; 0 where all is compiled.",
+    )
 
 
 class Estimate(Wire):

@@ -78,7 +78,7 @@ class ModelVersion(Wire):
         None, description="Id of the online session that it was published from; null: a job made it."
     )
     receipt: dict[str, Any] = Field(
-        description="Seed, data digest, parameters, library versions: same receipt, same bytes."
+        description="Seed, data digest, parameters, library versions, class of the processor: same receipt, same bytes."
     )
     digest: str = Field(description="sha256: of the stored bytes.")
     size_bytes: int = Field(description="Size of the model, in bytes.")

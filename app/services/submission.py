@@ -11,6 +11,7 @@ from uuid import UUID
 from app.disk_space import demand_room
 from app.errors import IdempotencyConflict, InvalidRequest, QueueFull
 from app.faults import Fault
+from app.ml.catalogue import seconds_to_compile
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
@@ -91,9 +92,11 @@ class Submission:
         """The cost of the job. Raises what `submit` would raise of the request."""
         with self._work() as w:
             understood = self._understand(w, request)
+            left = w.workers.count(self._settings.lease_seconds).kernels_left_seconds
         if understood.rows is not None:
             understood.rows.demand()
-        return understood.checked.estimate
+        checked = understood.checked
+        return _cold(checked.estimate, min(left, seconds_to_compile(checked.algorithms)) if left else 0.0)
 
     def further_faults(self, kind: type[Request], body: object, found: Sequence[Fault]) -> list[Fault]:
         """Faults of a body beyond those of its schema, `found`."""
@@ -180,6 +183,14 @@ class Submission:
         if request.time_limit_seconds <= longest:
             return []
         return [Fault("/time_limit_seconds", f"The longest limit here is {longest:g} seconds.", "too_large")]
+
+
+def _cold(estimate: Estimate, seconds: float) -> Estimate:
+    """With the time for what a worker has not compiled, and a warning of it."""
+    if round(seconds) < 1:
+        return estimate
+    late = f"First use: +{seconds:.0f} s, because a worker compiles what the job needs, once on its machine."
+    return estimate.model_copy(update={"cold_seconds": round(seconds, 1), "warnings": [*estimate.warnings, late]})
 
 
 def _warned(checked: Checked, limit: float) -> Checked:

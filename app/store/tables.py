@@ -297,3 +297,7 @@ class WorkerRow(Base):
     seen_at: Mapped[datetime] = mapped_column(server_default=NOW)
     holder: Mapped[UUID | None]
     """The process of this name, as `JobRow.lease_holder` has it."""
+    kernels_left_seconds: Mapped[float] = mapped_column(server_default="0")
+    """Time that its kernels will take that are not compiled yet."""
+    compiling: Mapped[str | None]
+    """The same in words; null: all are compiled."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from app import liveness
 from app.liveness import Activity
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Sheet
+from app.ml.numerics.processor import highest_class
 from workers import trainer_frames as frames
 from workers.template import NICENESS
 from workers.trainer_messages import Order
@@ -26,7 +28,7 @@ from workers.trainers import Trainers
 def trainers():
     with pytest.MonkeyPatch.context() as environ:
         environ.setenv("VALIANT_DATABASE_URL", "postgresql://user:password@host/db")  # as in a worker
-        environ.setenv("NUMBA_CPU_NAME", "host")
+        environ.setenv("VALIANT_PROCESSOR", highest_class())
         made = Trainers(check_seconds=0.05)
         yield made
         made.close()
@@ -43,10 +45,10 @@ def table():
     return pa.table({"x": [float(n) for n in range(40)], "y": [2.0 * n for n in range(40)]})
 
 
-def ordered(trainer, *, target="y", memory_bytes=1 << 30):
+def ordered(trainer, *, target="y", memory_bytes=1 << 30, algorithm="ridge"):
     """Give it a small job, without its rows."""
     columns = tuple(TableColumn(name, "numeric", 0, 40) for name in ("x", "y"))
-    request = {"model": "m", "dataset": "0" * 32, "target": target, "algorithm": {"name": "ridge"}}
+    request = {"model": "m", "dataset": "0" * 32, "target": target, "algorithm": {"name": algorithm}}
     order = Order("train", request, "abc", [Sheet("sha256:0", 40, columns)], [], memory_bytes)
     frames.write(trainer.inlet, frames.REQUEST, order.written())
 
@@ -93,15 +95,32 @@ def environment(trainer):
 
 def test_it_knows_no_addresses_and_no_passwords(trainer):
     assert any(line.startswith("PATH=") for line in environment(trainer))
-    assert not [line for line in environment(trainer) if "VALIANT" in line or "password" in line]
+    ours = [line for line in environment(trainer) if "VALIANT" in line or "password" in line]
+    assert ours == [f"VALIANT_PROCESSOR={highest_class()}"]
 
 
 def test_it_uses_one_thread_for_linear_algebra(trainer):
     assert {"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1"} <= set(environment(trainer))
 
 
-def test_it_computes_for_the_processor_that_is_named(trainer):
-    assert "NUMBA_CPU_NAME=host" in environment(trainer)
+@pytest.mark.slow
+def test_a_job_says_that_it_compiles(tmp_path, monkeypatch):
+    """And names what other processes compile next."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    trainers = Trainers(check_seconds=0.05)
+    try:
+        started = trainers.start()
+        responses = fed(started, algorithm="lasso")
+        assert started.close() == 0
+    finally:
+        trainers.close()
+    assert responses[-1].kind == frames.END
+    messages = [json.loads(frame.payload)["message"] for frame in responses if frame.kind == frames.PROGRESS]
+    pattern = r"compiling \(once on this machine\) \d+/\d+ linear_models, about \d+ s"
+    assert any(re.fullmatch(pattern, message) for message in messages)
+    assert not re.fullmatch(pattern, messages[-1])
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "linear_models.wanted").exists()
 
 
 def template_of(trainer):

@@ -57,4 +57,6 @@ async def _workers(services: "Services") -> Check:
     detail = f"{workers.alive} alive"
     if workers.silent:
         detail += f", {workers.silent} silent for up to {workers.longest_silence_seconds:.0f} s"
+    if workers.compiling is not None:
+        detail += f"; {workers.compiling}"
     return Check(name="workers", ok=workers.alive > 0 and not workers.silent, required=False, detail=detail)

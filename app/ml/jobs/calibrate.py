@@ -39,6 +39,7 @@ from app.ml.models import seen_rows
 from app.ml.models.golden import record_golden, spaced
 from app.ml.models.model import Model, encode
 from app.ml.numerics.class_probabilities.calibrator import Method
+from app.ml.numerics.processor import processor
 from app.ml.tables.casting import kinds_used, recast_columns, training_of
 from app.ml.training.calibration_roles import Roles
 from app.ml.training.calibration_rows import (
@@ -179,6 +180,7 @@ def _receipt(request: CalibrateRequest, loaded: Loaded, digest: str) -> dict[str
             "base": base | {"data_digest": before["data_digest"]},
             "calibrations": [*before.get("calibrations", []), fitted],
             "libraries": libraries(),
+            "processor": processor().name,
         }
     )
 

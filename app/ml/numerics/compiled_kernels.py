@@ -1,45 +1,127 @@
-"""A mark on disk that every kernel of this code was compiled on this machine: reading them compiles nothing then."""
+"""Which kernels are not on disk, in which order processes compile them, and how long that takes.
 
-import importlib
+A process that compiles takes one kernel after the other that nobody else compiles; as many as there are processors do
+so side by side. Whatever needs a kernel at once compiles it itself, or waits for the process that does.
+"""
+
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple
 
-from app.ml.numerics.jit import cache_folder, digest_of, load, origins
+from app.ml.numerics.jit import Kernel, codes_of, is_wanted, kernels
+from app.ml.numerics.kernel_folders import trusted_folders
+
+AnyKernel = Kernel[..., Any]
+SERVING = (
+    "app.ml.preparation.compiled",
+    "app.ml.numerics.decoding",
+    "app.ml.numerics.trees.compiled.numeric_traversal",
+    "app.ml.numerics.trees.compiled.traversal",
+    "app.ml.numerics.neighbours.screening",
+    "app.ml.numerics.support_vectors.compiled.kernel_values",
+    "app.ml.numerics.networks.compiled.one_row",
+)
+"""Packages and modules whose kernels predictions use: they come first."""
+KERNEL_SECONDS, BYTE_SECONDS = 0.2, 0.35e-3
+"""Time to compile a kernel, and each byte of Python's code of all that is part of it, by an idle processor of 2024."""
 
 
-def all_compiled() -> bool:
-    """True if `compile_all` has ended before with the same sources, libraries and processor."""
-    mark = _mark()
-    return mark is not None and mark.exists()
+class Compiling(NamedTuple):
+    """What remains to be compiled."""
+
+    done: int
+    """Number of kernels of the present family that are on disk."""
+    of: int
+    """Number of kernels of that family."""
+    family: str
+    seconds: float
+    """Time that all that remains will take."""
+
+    def __str__(self) -> str:
+        number = min(self.done + 1, self.of)
+        return f"compiling (once on this machine) {number}/{self.of} {self.family}, about {self.seconds:.0f} s"
 
 
-def compile_all() -> None:
-    """Compile what is not on disk, and leave the mark."""
-    for _ in load():
+def is_serving(kernel: AnyKernel) -> bool:
+    """True if predictions may need it."""
+    return kernel.__module__.startswith(SERVING)
+
+
+def missing() -> list[AnyKernel]:
+    """Kernels of the modules imported so far that are not on disk, in the order in which to compile them.
+
+    Those of families that a process waits for, those that serve, then family by family, the quickest first.
+    """
+    folders, efforts = trusted_folders(), dict[str, float]()
+    left = [kernel for kernel in kernels() if kernel.folder_among(folders) is None]
+    for kernel in left:
+        efforts[kernel.family] = efforts.get(kernel.family, 0.0) + seconds_of(kernel)
+    wanted = {family for family in efforts if any(is_wanted(folder, family) for folder in folders)}
+
+    def turn(kernel: AnyKernel) -> tuple[object, ...]:
+        family = kernel.family
+        return family not in wanted, not is_serving(kernel), efforts[family], family, seconds_of(kernel)
+
+    return sorted(left, key=turn)
+
+
+@cache
+def seconds_of(kernel: AnyKernel) -> float:
+    """Time to compile a kernel, roughly."""
+    return KERNEL_SECONDS + BYTE_SECONDS * _size(kernel)
+
+
+def _size(kernel: AnyKernel) -> int:
+    function: Any = kernel.python
+    return sum(len(code.co_code) for code in codes_of(function.__code__)) + sum(map(_size, kernel.parts()))
+
+
+def describe(left: Sequence[AnyKernel], *, pace: float = 1.0) -> Compiling | None:
+    """What remains. pace: seconds that one of `seconds_of` takes here. None: nothing."""
+    if not left:
+        return None
+    family = left[0].family
+    of = sum(kernel.family == family for kernel in kernels())
+    done = of - sum(kernel.family == family for kernel in left)
+    return Compiling(done, of, family, pace * sum(map(seconds_of, left)))
+
+
+def compile_missing(*, serving: bool = False) -> None:
+    """Compile in this process what is not on disk and what no other process compiles. serving: that alone."""
+    while _compile_one(kernel for kernel in missing() if is_serving(kernel) or not serving):
         pass
-    with suppress(OSError):
-        if (mark := _mark()) is not None:
-            mark.touch()
 
 
-def _mark() -> Path | None:
-    folder = cache_folder()
-    return None if folder is None else folder / f"all-{digest_of([*_processor(), *sorted(_sources())])}.compiled"
+def _compile_one(left: Iterable[AnyKernel]) -> bool:
+    return any(kernel.try_to_compile() for kernel in left if not kernel.ready)
 
 
-def _processor() -> Iterator[str]:
-    """On which the compiled form depends, with its makers."""
-    binding: Any = importlib.import_module("llvmlite.binding")
-    yield from (sys.version, version("numba"), version("llvmlite"))
-    yield from (binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+def load_from_disk() -> Iterator[None]:
+    """Read the kernels that are on disk and not in this process yet, one with each step."""
+    for kernel in kernels():
+        if not kernel.ready and kernel.read():
+            yield
 
 
-def _sources() -> Iterator[str]:
-    """Each kernel, and when its file changed: numba compiles anew what is in a changed file."""
-    for file, name in origins():
-        status = file.stat()
-        yield f"{file} {status.st_mtime_ns} {status.st_size} {name}"
+def all_loaded() -> bool:
+    """True if no call of a kernel waits."""
+    return all(kernel.ready for kernel in kernels())
+
+
+@cache
+def kernels_reached_from(name: str) -> frozenset[AnyKernel]:
+    """Kernels of a module and of all that it imports from the core, which may be more than one use of it needs."""
+    names, queue = {name}, [name]
+    while queue:
+        imported = {_origin(value) for value in vars(sys.modules[queue.pop()]).values()} - names
+        queue += sorted(origin for origin in imported if origin.startswith(("app.ml.numerics.", "app.ml.preparation.")))
+        names |= imported
+    return frozenset(kernel for kernel in kernels() if kernel.__module__ in names)
+
+
+def _origin(value: object) -> str:
+    """Name of the module that a global of another one comes from."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return name if isinstance(name, str) else ""

@@ -12,8 +12,8 @@ for each array. An argument is of the type that is stated then, or the result is
 `TEXT`. With `keep_gil=True` other threads wait meanwhile: who gives the GIL up for a microsecond may get it back after
 five milliseconds.
 
-numba is imported with the first call and not before: it takes 65 MB. What was compiled is kept on disk, by whoever
-`cache_folder` states, so that it is compiled once for a machine and version.
+numba is imported with the first call and not before: it takes 65 MB. What was compiled is kept on disk, in the folders
+of `kernel_folders`, so that it is compiled once for an installation, or for a machine and version.
 """
 
 import fcntl
@@ -21,15 +21,19 @@ import hashlib
 import importlib
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache, cached_property
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, EllipsisType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TextIO, TypeVar
+
+import numpy as np
+
+from app.ml.numerics.kernel_folders import holds_kernel, kernel_files, tagged_folder, trusted_folders
+from app.ml.numerics.processor import processor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,6 +52,16 @@ COMPILING_SECONDS = 180.0
 """Longest wait for another process that compiles the same kernel, which on a busy machine takes minutes; one that is
 frozen must not hold up the others for ever.
 """
+ANNOUNCED_SECONDS = 1.0
+"""Time between two calls of `on_compiling` while another process compiles."""
+
+
+def _ignore(_kernel: "Kernel[..., Any]") -> None:
+    """Nobody is interested in what is compiled."""
+
+
+on_compiling: Callable[["Kernel[..., Any]"], None] = _ignore
+"""Called with a kernel before it is compiled, and again and again while another process compiles it."""
 _kernels: list["Kernel[..., Any]"] = []
 _lock = threading.RLock()
 
@@ -68,6 +82,8 @@ class Kernel(Generic[P, R]):
         self._writes = writes
         self._options = options
         self._compiled: Any = None
+        self._locked = False
+        """True while this process holds its lock on disk."""
         self.lean: Callable[P, R] = self._first
         """The same, for arguments of exactly the types of the only signature: nothing makes sure of it."""
         self.__doc__, self.__name__, self.__module__ = python.__doc__, python.__name__, python.__module__
@@ -86,21 +102,95 @@ class Kernel(Generic[P, R]):
         """The dispatcher that numba makes; compiled, or read from disk, the first time."""
         with _lock:
             if self._compiled is None:
-                self._compiled = self._compile()
-                forms = list(self._compiled.overloads.values()) if len(self._signatures) == 1 else []
-                self.lean = forms[0].entry_point if forms else self._compiled
+                self._take(self._compile())
         return self._compiled
+
+    def read(self) -> bool:
+        """Read the compiled form from disk if it is there, and wait for nothing. True if it is ready."""
+        folder = None if self.ready else self.on_disk
+        if folder is not None:
+            with _lock, suppress(Exception):  # its files are a hint: numba fails in many ways where they are damaged
+                self._take(self._dispatcher(folder))
+        return self.ready
+
+    def _take(self, dispatcher: Any) -> None:
+        forms = list(dispatcher.overloads.values()) if len(self._signatures) == 1 else []
+        self.lean = forms[0].entry_point if forms else dispatcher
+        self._compiled = dispatcher
 
     def _first(self, *args: P.args, **kwargs: P.kwargs) -> R:
         _ = self.compiled
         return self.lean(*args, **kwargs)
 
+    @property
+    def family(self) -> str:
+        """Name of the package of numerics that it is part of."""
+        return self.__module__.removeprefix("app.ml.numerics.").partition(".")[0]
+
+    @property
+    def on_disk(self) -> Path | None:
+        """The folder that its compiled form is read from; None where it has to be compiled."""
+        return self.folder_among(trusted_folders())
+
+    def folder_among(self, folders: Sequence[Path]) -> Path | None:
+        """The first folder that has its compiled form."""
+        return next((folder for folder in folders if holds_kernel(folder, self.file_name, len(self._signatures))), None)
+
+    def try_to_compile(self) -> bool:
+        """Compile it, or read it from disk. False if another process compiles it at present."""
+        with _lock_file(self.lock_path(tagged_folder())) as file:
+            if file is None or _locked(file.fileno()):
+                self._locked = True
+                _ = self.compiled
+                self._locked = False
+                return True
+        return False
+
+    def want(self) -> None:
+        """Have processes that compile all kernels do those of this family first."""
+        if (folder := tagged_folder()) is not None:
+            with suppress(OSError):
+                _wanted_file(folder, self.family).touch()
+
+    def lock_path(self, folder: Path | None) -> Path | None:
+        return None if folder is None else folder / f"{self.file_name}.lock"
+
+    @cached_property
+    def file_name(self) -> str:
+        """Name of its files on disk, as numba makes it from the names of module and function."""
+        function: Any = self.python
+        name = f"{function.__qualname__}-{self.digest()}".replace("<", "").replace(">", "")
+        version = f"py{sys.version_info[0]}{sys.version_info[1]}{sys.abiflags}"
+        return f"{Path(function.__code__.co_filename).stem}.{name}-0.{version}"
+
     def _compile(self) -> Any:
+        """Read from disk, or compiled by this process, or read after another process has compiled it."""
+        if self.read():
+            return self._compiled
+        folder = tagged_folder()
+        with nullcontext() if self._locked else _alone(self):
+            return self._dispatcher(folder) if folder is None else self._compiled_into(folder)
+
+    def _compiled_into(self, folder: Path) -> Any:
         numba = _numba()
-        bare = self._bare()
+        for _ in range(2):
+            try:
+                return self._dispatcher(folder)
+            except numba.core.errors.NumbaError:  # the code itself is wrong
+                raise
+            except Exception:  # noqa: BLE001 - damaged files, a full disk
+                for file in kernel_files(folder, self.file_name, len(self._signatures)):
+                    with suppress(OSError):
+                        file.unlink()
+        return self._dispatcher(None)
+
+    def _dispatcher(self, folder: Path | None) -> Any:
+        """What numba makes: read from a folder or compiled and written to it; None: compiled alone."""
+        numba = _numba()
+        bare: Any = self._bare()
+        bare.kernel_folder = folder
         types = [self._types(numba, signature) for signature in self._signatures]
-        with _alone(bare.__qualname__):
-            return numba.njit(types, cache=bool(numba.config.CACHE_DIR), **self._options)(bare)
+        return numba.njit(types, cache=folder is not None, **self._options)(bare)
 
     def _bare(self) -> FunctionType:
         """The function with compiled ones in place of the kernels it calls.
@@ -115,23 +205,23 @@ class Kernel(Generic[P, R]):
         bare.__qualname__ = f"{function.__qualname__}-{self.digest()}" if self._signatures else function.__qualname__
         return bare
 
+    def parts(self) -> Iterator["Kernel[..., Any]"]:
+        """Functions and kernels that it calls."""
+        return (value for _, value in self._named() if isinstance(value, Kernel))
+
     def _named(self) -> Iterator[tuple[str, Any]]:
         """The globals that the function names."""
         function: Any = self.python
-        for name in function.__code__.co_names:
+        names = dict.fromkeys(name for code in codes_of(function.__code__) for name in code.co_names)
+        for name in names:
             if name in function.__globals__:
                 yield name, function.__globals__[name]
 
     def digest(self) -> str:
-        """Digest of all that the compiled form depends on: this code, its constants, the functions it calls."""
+        """Digest of all that the compiled form depends on: code, types, constants, functions that it calls."""
         function: Any = self.python
-        parts = [*parts_of(function.__code__), repr(self._options)]
-        for name, value in self._named():
-            if isinstance(value, Kernel):
-                parts.append(value.digest())
-            elif isinstance(value, bool | int | float | str | tuple):
-                parts.append(f"{name}={value!r}")
-        return digest_of(parts)
+        parts = [*parts_of(function.__code__), *map(written, (self._options, self._signatures, self._writes))]
+        return digest_of([*parts, *(f"{name}={written(value)}" for name, value in self._named())])
 
     def _types(self, numba: Any, signature: str) -> Any:
         """The signature; an array that is not written may be read-only."""
@@ -205,41 +295,55 @@ def made() -> int:
     return sum(each.ready for each in _kernels)
 
 
-def origins() -> Iterator[tuple[Path, str]]:
-    """The file of each kernel of the modules imported so far, and its name with its digest."""
-    for each in _kernels:
-        function: Any = each.python
-        yield Path(function.__code__.co_filename), f"{function.__qualname__}-{each.digest()}"
+def compilations() -> int:
+    """Number of kernels that this process has compiled, rather than read from disk."""
+    return sum(any(each.compiled.stats.cache_misses.values()) for each in _kernels if each.ready)
 
 
-def load() -> Iterator[None]:
-    """Read the kernels of the modules imported so far from disk, one with each step; compile what is not there."""
-    for each in _kernels:
-        _ = each.compiled
+def is_wanted(folder: Path, family: str) -> bool:
+    """True if a process waits, or has waited, for a kernel of this family."""
+    return _wanted_file(folder, family).exists()
+
+
+def _wanted_file(folder: Path, family: str) -> Path:
+    return folder / f"{family}.wanted"
+
+
+def kernels() -> Sequence["Kernel[..., Any]"]:
+    """Those of the modules imported so far."""
+    return tuple(_kernels)
+
+
+@contextmanager
+def _alone(kernel: "Kernel[..., Any]") -> Iterator[None]:
+    """Hold the lock of a kernel: one process compiles it, and those that wait read it from disk afterwards.
+
+    Whoever waited for the longest time goes on without it.
+    """
+    with _lock_file(kernel.lock_path(tagged_folder())) as file:
+        until, due = time.monotonic() + COMPILING_SECONDS, 0.0
+        while True:
+            now = time.monotonic()
+            if now >= due:
+                on_compiling(kernel)
+                due = now + ANNOUNCED_SECONDS
+            if file is None or _locked(file.fileno()) or now >= until:
+                break
+            time.sleep(0.02)
         yield
 
 
 @contextmanager
-def _alone(name: str) -> Iterator[None]:
-    """Hold the lock of a kernel: one process compiles it, and those that wait read it from disk afterwards."""
-    held = _lock_file(name)
-    try:
-        yield
-    finally:
-        if held is not None:
-            held.close()
-
-
-def _lock_file(name: str) -> TextIO | None:
-    """The locked file, or an unlocked one after the longest wait; None where no file can be written."""
+def _lock_file(path: Path | None) -> Iterator[TextIO | None]:
+    """The opened file; None where no file can be written."""
+    file = None
     with suppress(OSError):
-        if (folder := cache_folder()) is not None:
-            file = (folder / f"{name}.lock").open("w")
-            until = time.monotonic() + COMPILING_SECONDS
-            while not _locked(file.fileno()) and time.monotonic() < until:
-                time.sleep(0.02)
-            return file
-    return None
+        file = None if path is None else path.open("w")
+    try:
+        yield file
+    finally:
+        if file is not None:
+            file.close()
 
 
 def _locked(descriptor: int) -> bool:
@@ -250,43 +354,43 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-def cache_folder() -> Path | None:
-    """A folder to keep compiled code in; None where nothing can be written.
-
-    It is NUMBA_CACHE_DIR, or among the user's caches, or where temporary files go. Code is run from it: a folder that
-    others own or may write to is not used.
-    """
-    for place in _places():
-        with suppress(OSError):
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _ours(place):
-                return place
-    with suppress(OSError):
-        return _temporary()
-    return None
-
-
-@cache
-def _temporary() -> Path:
-    return Path(tempfile.mkdtemp(prefix="valiant-"))
-
-
-def _places() -> Iterator[Path]:
-    if given := os.environ.get("NUMBA_CACHE_DIR"):
-        yield Path(given)
-    with suppress(RuntimeError):  # a user without a home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "valiant"
-    with suppress(OSError):  # no place for temporary files either
-        yield Path(tempfile.gettempdir()) / f"valiant-{os.getuid()}"
-
-
 def parts_of(code: CodeType) -> Iterator[str]:
     """Parts of code that are the same in every process; code within it would show its address in memory."""
-    plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
-    yield from (code.co_code.hex(), repr((plain, code.co_names, code.co_varnames)))
+    for each in codes_of(code):
+        plain = [constant for constant in each.co_consts if not isinstance(constant, CodeType)]
+        yield from (each.co_code.hex(), written((plain, each.co_names, each.co_varnames)))
+
+
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """The code, and all that is within it."""
+    yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from parts_of(each)
+            yield from codes_of(each)
+
+
+def written(value: Any) -> str:
+    """A value that code depends on, as text that is the same in every process. Raises TypeError for any other."""
+    match value:
+        case Kernel():
+            text = value.digest()
+        case None | bool() | int() | float() | complex() | str() | bytes() | EllipsisType():
+            text = repr(value)
+        case tuple() | list():
+            text = f"({','.join(map(written, value))})"
+        case set() | frozenset():
+            text = f"{{{','.join(sorted(map(written, value)))}}}"
+        case Mapping():
+            text = f"{{{','.join(f'{written(key)}:{written(value[key])}' for key in sorted(value))}}}"
+        case np.ndarray() | np.generic():
+            text = f"{value.dtype.str}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+        case type():
+            text = f"{value.__module__}.{value.__qualname__}{getattr(value, '_fields', '')}"
+        case ModuleType() if not value.__name__.startswith("app"):
+            text = value.__name__
+        case _:
+            raise TypeError(f"Compiled code cannot depend on {value!r}: no digest shows when it changes.")
+    return text
 
 
 def digest_of(parts: Sequence[str]) -> str:
@@ -294,15 +398,18 @@ def digest_of(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _ours(folder: Path) -> bool:
-    status = folder.lstat()
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK)
-
-
+@cache
 def _numba() -> Any:
-    fresh = "numba" not in sys.modules
+    """numba, compiling for `processor` and keeping kernels where `KernelLocator` says.
+
+    By the environment, which it reads anew whenever that has changed.
+    """
+    name, features = processor()
+    os.environ |= {
+        "NUMBA_CPU_NAME": name,
+        "NUMBA_CPU_FEATURES": features,
+        "NUMBA_CACHE_LOCATOR_CLASSES": "app.ml.numerics.kernel_cache.KernelLocator",
+    }
     numba: Any = importlib.import_module("numba")
-    if fresh:
-        folder = cache_folder()
-        numba.config.CACHE_DIR = "" if folder is None else str(folder)
+    numba.config.reload_config()
     return numba

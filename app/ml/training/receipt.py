@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import version
 
 from app.ml.contract.algorithm import JSON
+from app.ml.numerics.processor import processor
 from app.ml.training.plan import Plan
 from app.ml.training.train_spec import TrainSpec
 
@@ -19,6 +20,7 @@ def receipt(planned: Plan, data_digest: str, reading: Mapping[str, JSON] | None)
         "data_digest": data_digest,
         "spec": spec.model_dump(mode="json", include=set(TrainSpec.model_fields)),
         "libraries": libraries(),
+        "processor": processor().name,
         **({"batch_rows": planned.batch_rows} if planned.batch_rows else {}),
         **({"projection": planned.projection.receipt} if planned.projection else {}),
         **({"initialised_from": planned.start.receipt} if planned.start else {}),

@@ -1,18 +1,19 @@
 """Kernels: numba only when called, no stale code from disk, and a place to keep it wherever we run."""
 
 import os
+import platform
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.ml.numerics import jit
-from app.ml.numerics.compiled_kernels import all_compiled, compile_all
+from app.errors import StartFailed
+from app.ml.numerics import jit, kernel_folders, processor
 from app.ml.numerics.decoding import json_numbers
 from app.ml.numerics.jit import TEXT, inner, kernel
-from app.ml.operations import kinds
 
 STEP = 1.0
 
@@ -93,28 +94,42 @@ def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
     assert sorted(int(each.communicate()[0]) for each in both) == [0, 1]
 
 
-def test_a_mark_says_that_all_kernels_are_on_disk(monkeypatch, tmp_path):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "_kernels", [running])
-    assert not all_compiled()
-    compile_all()
-    assert running.ready
-    assert all_compiled()
-    monkeypatch.setattr(jit, "_kernels", [running, kernel("f8(f8)")(lambda value: value + STEP)])
-    assert not all_compiled()
+@pytest.mark.slow
+def test_one_digest_whatever_python_hashes_names_to():
+    """Of the kernels whose options are sets, and of code that has a set of names in it."""
+    code = (
+        "from app.ml.numerics import jit\n"
+        "from app.ml.numerics.clustering.compiled import bounds\n"
+        "from app.ml.numerics.linear_models.compiled import row_sums\n"
+        "from app.ml.numerics.neighbours.compiled import tiles\n"
+        'within = jit.parts_of(compile(\'name in {"a", "bc", "def", "g"}\', \'here\', \'eval\'))\n'
+        "print(*(kernel.digest() for kernel in jit.kernels()), *within)"
+    )
+    environments = [os.environ | {"PYTHONHASHSEED": str(seed)} for seed in range(10)]
+    runs = [
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment)
+        for environment in environments
+    ]
+    assert len({run.stdout for run in runs}) == 1
+    assert len(set(runs[0].stdout.split())) > 10
 
 
-def test_every_kernel_of_the_catalogue_is_in_its_file():
-    kinds()
-    origins = [(file, name) for file, name in jit.origins() if "tests" not in file.parts]
-    assert len(origins) > 30
-    assert all(f"def {name.partition('-')[0]}(" in file.read_text() for file, name in origins)
+def test_the_digest_depends_on_tables_and_refuses_what_it_cannot_see_into(monkeypatch):
+    values = [np.arange(3), np.arange(3, dtype=np.int32), np.arange(4), {"a": 1}, frozenset({2, 1}), np.uint8(1), str]
+    digests = set()
+    for value in values:
+        monkeypatch.setitem(globals(), "STEP", value)
+        digests.add(running.digest())
+    assert len(digests) == len(values)
+    monkeypatch.setitem(globals(), "STEP", os.getcwd)
+    with pytest.raises(TypeError, match="cannot depend on"):
+        running.digest()
 
 
 def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(nowhere, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
     monkeypatch.setattr(jit, "COMPILING_SECONDS", 0.1)
-    with jit._alone("kernel"), jit._alone("kernel"):
+    with jit._alone(running), jit._alone(running):
         pass  # each opens the file anew, so that the second waits, as another process would
 
 
@@ -135,7 +150,7 @@ def nowhere(monkeypatch, tmp_path):
 def test_works_where_nothing_can_be_written():
     code = (
         "import tempfile, numpy as np; tempfile.tempdir = '/dev/null'\n"
-        "from app.ml.numerics.jit import cache_folder, kernel\n"
+        "from app.ml.numerics.jit import kernel\nfrom app.ml.numerics.kernel_folders import cache_folder\n"
         "@kernel('i8(i8)')\n"
         "def twice(value): return 2 * value\n"
         "assert cache_folder() is None and twice(21) == 42"
@@ -146,16 +161,16 @@ def test_works_where_nothing_can_be_written():
 
 def test_what_the_environment_says_comes_first(nowhere, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(nowhere / "caches"))
-    assert jit.cache_folder() == nowhere / "caches" / "valiant"
+    assert kernel_folders.cache_folder() == nowhere / "caches" / "valiant"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere / "given"))
-    assert jit.cache_folder() == nowhere / "given"
+    assert kernel_folders.cache_folder() == nowhere / "given"
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/dev/null/given")
-    assert jit.cache_folder() == nowhere / "caches" / "valiant"
+    assert kernel_folders.cache_folder() == nowhere / "caches" / "valiant"
 
 
 def test_without_a_home_it_is_where_temporary_files_go(nowhere, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(nowhere))
-    folder = jit.cache_folder()
+    folder = kernel_folders.cache_folder()
     assert folder == nowhere / f"valiant-{os.getuid()}"
     assert folder.stat().st_mode & 0o077 == 0
 
@@ -166,6 +181,86 @@ def test_a_folder_that_others_may_write_to_is_not_used(nowhere, monkeypatch):
     planted = nowhere / f"valiant-{os.getuid()}"
     planted.mkdir()
     planted.chmod(0o777)
-    folder = jit.cache_folder()
+    folder = kernel_folders.cache_folder()
     assert folder not in {None, planted}
     assert folder.stat().st_mode & 0o077 == 0
+
+
+COUNTED = """
+import numpy as np
+from app.ml.numerics import jit
+from app.ml.numerics.clustering.compiled.seeding import remaining
+_ = remaining.compiled
+print(jit.compilations(), remaining.on_disk or "")
+"""
+
+
+def compiled_by_another_process(**environment):
+    """Number of kernels that a process compiles which needs one, and the folder that it is in afterwards."""
+    run = subprocess.run(
+        [sys.executable, "-c", COUNTED], check=True, capture_output=True, text=True, env=os.environ | environment
+    )
+    count, _, folder = run.stdout.strip().partition(" ")
+    return int(count), Path(folder)
+
+
+@pytest.mark.slow
+def test_compiled_code_is_a_hint_from_trusted_owners_alone(tmp_path):
+    """Shipped code is read, whatever the processor is named; damaged code and code that others may change is not."""
+    built, cache = tmp_path / "built", tmp_path / "cache"
+    pinned = {
+        "VALIANT_PROCESSOR": "x86-64-v2",
+        "NUMBA_CACHE_DIR": str(built),
+        "VALIANT_KERNELS": str(tmp_path / "none"),
+    }
+    assert compiled_by_another_process(**pinned)[0] == 1
+    (folder,) = built.iterdir()
+    shipped = pinned | {"VALIANT_KERNELS": str(built), "NUMBA_CACHE_DIR": str(cache), "NUMBA_CPU_NAME": "skylake"}
+    assert compiled_by_another_process(**shipped) == (0, folder)
+    built.chmod(0o777)
+    count, read = compiled_by_another_process(**shipped)
+    assert (count, read.parent) == (1, cache)
+    built.chmod(0o755)
+    for file in [*folder.glob("*.nbc"), *read.glob("*.nbc")]:
+        file.write_bytes(file.read_bytes()[:100])
+    assert compiled_by_another_process(**shipped) == (1, folder)
+    assert compiled_by_another_process(**shipped) == (0, folder)  # from the cache, which was mended
+
+
+def test_modes_of_files_matter_where_others_can_reach_them(tmp_path):
+    folder = tmp_path / "root" / kernel_folders.tag()
+    folder.mkdir(mode=0o700, parents=True)
+    for file in kernel_folders.kernel_files(folder, "name", 1):
+        file.touch()
+        file.chmod(0o664)
+    assert kernel_folders.holds_kernel(folder, "name", 1)
+    folder.chmod(0o755)
+    assert not kernel_folders.holds_kernel(folder, "name", 1)
+    file.chmod(0o644)
+    assert not kernel_folders.holds_kernel(folder, "name", 1)
+    kernel_folders.kernel_files(folder, "name", 1)[0].chmod(0o644)
+    assert kernel_folders.holds_kernel(folder, "name", 1)
+    assert not kernel_folders.holds_kernel(folder, "name", 2)
+    folder.chmod(0o775)
+    assert not kernel_folders.holds_kernel(folder, "name", 1)
+
+
+def test_linux_and_llvm_see_the_same_instructions(monkeypatch):
+    classes = frozenset().union(*processor.X86_CLASSES.values())
+    by_linux = processor._instructions() & classes
+    monkeypatch.setattr(processor, "CPUINFO", Path("/dev/null/none"))
+    assert processor._instructions() & classes == by_linux
+
+
+def test_the_processor_is_the_highest_class_or_the_one_that_is_named(monkeypatch):
+    every = {name for names in processor.X86_CLASSES.values() for name in names}
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    classes = {"": "x86-64-v4", "avx512vl": "x86-64-v3", "fma": "x86-64-v2", "cx16": "x86-64"}
+    for lacking, highest in classes.items():
+        monkeypatch.setattr(processor, "_instructions", lambda lacking=lacking: every - {lacking})
+        assert processor.highest_class() == highest
+    monkeypatch.setenv("VALIANT_PROCESSOR", "x86-64-v3")
+    with pytest.raises(StartFailed, match=r"none of x86-64-v3, it lacks cx16. Set `auto`, or x86-64,"):
+        processor.demand_processor()
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert processor.highest_class() == "generic"
