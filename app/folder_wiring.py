@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from app.errors import NotOffered
 from app.schemas.health import Check
 from app.services.folder_models import UNLOADED, FolderModels
+from app.services.kernel_loading import Warming
 from app.services.prediction_admission import Admission
 from app.services.prediction_counts import Tally
 from app.services.prediction_metrics import Served
@@ -58,8 +59,10 @@ class FolderServices:
     registry: CollectorRegistry
     census: _NoCensus
     reviews: _NoReviews
+    warming: Warming
 
     def close(self) -> None:
+        self.warming.stop()
         self.models.stop()
         self.admission.close()
 
@@ -80,4 +83,5 @@ def build_folder(settings: Settings, models: FolderModels, *, strict: bool = Fal
         registry,
         _NoCensus(),
         _NoReviews(),
+        Warming(tuple),
     )

@@ -116,6 +116,8 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
     app.services = build(settings, role="api")
     app.services.access.start()
     app.services.datasets.warm()
+    if settings.warm:
+        app.services.warming.start()
     pulse = asyncio.create_task(app.state.pulse.run(settings.beat_file))
     try:
         yield

@@ -13,6 +13,7 @@ from app.main import create_app
 from app.ports import is_loopback
 from app.serve import serve
 from app.services.folder_models import FolderModels
+from app.services.kernel_loading import COMPILE_SECONDS
 from app.services.model_folder import NAME
 from app.settings import Settings
 
@@ -24,6 +25,7 @@ USED = frozenset(
         "fast_path", "drain_seconds", "upload_timeout_seconds", "max_file_bytes", "max_body_bytes", "max_json_depth",
         "max_predict_rows", "max_predictions", "predict_threads", "max_waiting_predictions", "batch_rows",
         "batch_wait_seconds", "model_memory_bytes", "parse_memory_bytes", "database_pool",
+        "processor", "kernels", "warm",
     }
 )  # fmt: skip
 """Settings that count here; `database_pool` is the number of threads for other requests than predictions."""
@@ -73,6 +75,9 @@ def serve_folder(settings: Settings, root: Path, options: FolderOptions) -> None
         )
     models = FolderModels(root, settings, options.model_name)
     services = build_folder(settings, models, strict=options.strict_readiness)
+    if settings.warm:
+        services.warming.start()
+        services.warming.wait(COMPILE_SECONDS)  # or the models would have it compiled one after the other
     try:
         models.refresh()
     except OSError as error:

@@ -5,7 +5,9 @@ python -m app.warming PARENT NICENESS all|serving       one of its processes, wh
 """
 
 import fcntl
+import importlib
 import os
+import pkgutil
 import platform
 import subprocess
 import sys
@@ -16,11 +18,19 @@ from pathlib import Path
 from typing import IO
 
 from app.errors import StartFailed
-from app.ml.numerics.compiled_kernels import Compiling, compile_missing, describe, is_serving, missing, seconds_of
+from app.ml import numerics
+from app.ml.numerics.compiled_kernels import (
+    SERVING,
+    Compiling,
+    compile_missing,
+    describe,
+    is_serving,
+    missing,
+    seconds_of,
+)
 from app.ml.numerics.jit import Kernel
 from app.ml.numerics.kernel_folders import PACKAGED, PINNED, tagged_folder
 from app.ml.numerics.processor import SHIPPED_CLASSES, processor
-from app.ml.operations import kinds
 from app.parent_process import die_with
 
 COMPILED_SUFFIXES = {".nbi", ".nbc"}
@@ -107,8 +117,19 @@ def _print(text: str) -> None:
 
 
 def _left(*, serving: bool) -> Sequence[Kernel[..., object]]:
-    kinds()  # imports what has kernels
+    _import_kernels(serving=serving)
     return [kernel for kernel in missing() if is_serving(kernel) or not serving]
+
+
+def _import_kernels(*, serving: bool) -> None:
+    """Those of predictions alone, or of everything, whose modules a process that only serves does without."""
+    for name in SERVING:
+        importlib.import_module(name)
+    if not serving:
+        importlib.import_module("app.ml.operations").kinds()
+        for module in pkgutil.walk_packages(numerics.__path__, f"{numerics.__name__}."):
+            if ".compiled." in module.name:  # of online learners, which no job uses
+                importlib.import_module(module.name)
 
 
 def _processors() -> int:
@@ -155,7 +176,7 @@ def main() -> int:
     parent, niceness, what = sys.argv[1:]
     die_with(int(parent))
     os.nice(int(niceness))
-    kinds()
+    _import_kernels(serving=what == "serving")
     compile_missing(serving=what == "serving")
     return 0
 

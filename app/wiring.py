@@ -16,6 +16,7 @@ from app.services.database_counts import Census
 from app.services.datasets import Datasets
 from app.services.files import Files
 from app.services.jobs import Jobs
+from app.services.kernel_loading import Warming
 from app.services.keys import Keys
 from app.services.model_loading import StoredModels
 from app.services.models import Models
@@ -33,6 +34,7 @@ from app.services.recovery import Recovery
 from app.services.reproduction import Reproduction
 from app.services.request_rates import RequestRates
 from app.services.reviews import Reviews
+from app.services.served_models import ServedModels
 from app.services.sessions import Sessions
 from app.services.submission import Submission
 from app.settings import Settings
@@ -61,6 +63,7 @@ class Services:
     recovery: Recovery
     reproduction: Reproduction
     reviews: Reviews
+    warming: Warming
     models: Models
     aliases: Aliases
     cluster_names: ClusterNaming
@@ -75,6 +78,7 @@ class Services:
     """Metrics of this process for Prometheus."""
 
     def close(self) -> None:
+        self.warming.stop()
         self.access.close()
         self.datasets.close()
         self.plots.close()
@@ -120,6 +124,7 @@ def build(settings: Settings, *, role: str) -> Services:
         recovery=Recovery(work, announce, settings, attempts.counts),
         reproduction=Reproduction(work),
         reviews=Reviews(work, datasets, settings),
+        warming=Warming(ServedModels(work, predictions).loads),
         models=Models(work, pointers),
         aliases=Aliases(work, pointers),
         cluster_names=ClusterNaming(work, pointers),

@@ -23,7 +23,7 @@ def resident(pid):
 def test_a_process_that_predicts_is_small(services, publish, api_factory, algorithm):
     name = f"l-{uuid4()}"
     publish(services.work, name, algorithm=algorithm)
-    child, address = api_factory()
+    child, address = api_factory(warm=False)
     with httpx.Client(base_url=address, timeout=120, trust_env=False) as client:  # compiling takes its time, once
         assert client.post(f"/v1/models/{name}/predict", json={"rows": [ROW]}).status_code == 200
         assert client.get("/readyz").status_code == 200

@@ -57,8 +57,8 @@ class Result(Wire):
     )
     cold_seconds: float = Field(
         0.0,
-        description="Rough time that the first job of this kind waits beside, because a worker has not compiled yet what "
-        "it needs; 0 where all is compiled.",
+        description="Rough time in seconds that the job takes longer because a worker has not compiled yet what it "
+        "needs, which it does once on its machine; 0 where all is compiled.",
     )
 
 

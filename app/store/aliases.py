@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.errors import AliasNotFound, VersionNotFound
+from app.ml.contract.model_reference import VersionRef
 from app.schemas.models import Alias, AliasHistory, AliasRecord
 from app.store.models import ModelRepository, alias_of
 from app.store.paging import number, of
@@ -31,6 +32,11 @@ class AliasRepository:
         if found is None:
             raise self._models.absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
         return Pointer.of(found)
+
+    def latest(self, limit: int) -> list[VersionRef]:
+        """Aliases that were moved last, as references."""
+        rows = select(AliasRow.model, AliasRow.alias).order_by(AliasRow.updated_at.desc()).limit(limit)
+        return [VersionRef(model, alias=alias) for model, alias in self.session.execute(rows)]
 
     def lock(self, model: str, alias: str) -> Alias | None:
         """The alias, locked against other movers until the end of the transaction; None if it is not set."""

@@ -58,6 +58,10 @@ class ProjectRepository:
         rate = ProjectRow.quotas["requests_per_second"].as_float()
         return {row.id: row.rate for row in self.session.execute(select(ProjectRow.id, rate.label("rate"))) if row.rate}
 
+    def ids(self) -> Sequence[UUID]:
+        """Ids of all projects, the newest last."""
+        return self.session.scalars(select(ProjectRow.id).order_by(ProjectRow.id)).all()
+
     def get(self, name: str) -> Project:
         """Raises ProjectNotFound."""
         row = self.session.scalars(select(ProjectRow).where(ProjectRow.name == name)).one_or_none()

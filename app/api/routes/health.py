@@ -38,7 +38,7 @@ async def check_readiness(request: Request, services: ServicesDep) -> Readiness:
     checks = [Check(name="not_draining", ok=not request.app.state.draining, required=True)]
     lag_seconds = request.app.state.pulse.lag_seconds
     servers, workers = await asyncio.gather(services.dependencies.check(lag_seconds), _workers(services))
-    checks += [*servers, workers]
+    checks += [*servers, workers, *services.warming.checks()]
     if services.settings.allow_anonymous and not services.settings.needs_keys:
         checks.append(Check(name="keys", ok=False, required=False, detail="Requests from other machines need no key."))
     failing = [check for check in checks if check.required and not check.ok]
