@@ -400,7 +400,7 @@ def digest_of(parts: Sequence[str]) -> str:
 
 @cache
 def _numba() -> Any:
-    """numba, compiling for `processor` and keeping kernels where `KernelLocator` says.
+    """numba, compiling for `processor` and keeping kernels where `KernelLocator` has them.
 
     By the environment, which it reads anew whenever that has changed.
     """

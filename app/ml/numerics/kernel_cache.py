@@ -10,10 +10,10 @@ from typing import Any, Self
 from numba.core.caching import _CacheLocator
 
 DISAMBIGUATOR = "0"
-"""Nothing to tell apart: the digest does."""
+"""The digest in the name distinguishes kernels."""
 
 
-class KernelLocator(_CacheLocator):  # type: ignore[misc] # numba has no annotations
+class KernelLocator(_CacheLocator):
     """The folder that a function carries as `kernel_folder`."""
 
     def __init__(self, folder: Path) -> None:

@@ -58,7 +58,7 @@ def holds_kernel(folder: Path, base: str, signatures: int) -> bool:
 
 
 def is_private(folder: Path) -> bool:
-    """True if only the owner can read the folder: then what the mode of its files says does not matter."""
+    """True if only the owner can read the folder: then the mode of its files does not matter."""
     return not folder.stat().st_mode & 0o077
 
 
