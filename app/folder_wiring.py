@@ -36,7 +36,7 @@ class _Loaded:
     def __init__(self, models: FolderModels, *, strict: bool) -> None:
         self._models, self._strict = models, strict
 
-    async def check(self) -> list[Check]:
+    async def check(self, _lag_seconds: float = 0.0) -> list[Check]:
         states = self._models.states()
         name = self._models.model_name
         needed = [state for state in states if name in {None, state.model} and state.reason != UNLOADED]

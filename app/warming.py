@@ -12,7 +12,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO
@@ -42,7 +42,7 @@ _INHERITED = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", *PINNED
 """What a process that compiles gets of the environment: no address, no password."""
 
 
-def warm(*, niceness: int = NICENESS, serving: bool = False) -> Iterator[Compiling]:
+def warm(*, niceness: int = NICENESS, serving: bool = False) -> Generator[Compiling, None, None]:
     """Compile all that is not on disk, and yield what remains every half a second, until nothing does.
 
     One caller at a time does so on a machine, with as many processes as there are processors; others wait for it.
