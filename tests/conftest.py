@@ -54,7 +54,7 @@ def _migrated_stack(**settings):
     from app.settings import Settings
     from migrations.schema_revision import upgrade
 
-    with _folder() as data, Stack(Settings(data=data, hosts=HOSTS, **settings)) as stack:
+    with _folder() as data, Stack(Settings(data=data, hosts=HOSTS, **{"warm": False} | settings)) as stack:
         upgrade(stack.settings.database_url.get_secret_value())
         yield stack
 

@@ -64,13 +64,13 @@ class Warming:
         return self._over.wait(seconds)
 
     def checks(self) -> list[Check]:
-        """What remains to be done; required for so long as a process may wait for it. Empty where nothing was begun."""
-        if self._begun is None:
+        """What remains to be done, required for so long as a process may wait for it. Empty where nothing remains."""
+        if self._begun is None or self._over.is_set():
             return []
-        done, seconds = self._over.is_set(), time.monotonic() - self._begun
+        seconds = time.monotonic() - self._begun
         limit = COMPILE_SECONDS if self._served and self._detail else WARM_SECONDS
-        detail = None if done else self._detail or "Kernels and models are being loaded."
-        return [Check(name="kernels", ok=done, required=not done and seconds < limit, detail=detail)]
+        detail = self._detail or "Kernels and models are being loaded."
+        return [Check(name="kernels", ok=False, required=seconds < limit, detail=detail)]
 
     def _warm(self) -> None:
         begun = time.monotonic()
