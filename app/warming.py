@@ -37,9 +37,9 @@ COMPILED_SUFFIXES = {".nbi", ".nbc"}
 LOOK_SECONDS = 0.5
 """Time between two looks at what is on disk."""
 NICENESS = 10
-"""Of processes that compile what may be needed later."""
+"""Niceness of processes that compile kernels for later."""
 _INHERITED = ("HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", *PINNED)
-"""What a process that compiles gets of the environment: no address, no password."""
+"""Variables that a process that compiles gets of the environment: no address, no password."""
 
 
 def warm(*, niceness: int = NICENESS, serving: bool = False) -> Generator[Compiling, None, None]:
@@ -122,7 +122,7 @@ def _left(*, serving: bool) -> Sequence[Kernel[..., object]]:
 
 
 def _import_kernels(*, serving: bool) -> None:
-    """Those of predictions alone, or of everything, whose modules a process that only serves does without."""
+    """Import the modules of kernels: of predictions alone, or all, which a process that only serves does without."""
     for name in SERVING:
         importlib.import_module(name)
     if not serving:

@@ -22,7 +22,7 @@ class Compiler:
 
     def __init__(self) -> None:
         self.left: Compiling | None = None
-        """What remains to be compiled; None: nothing."""
+        """Kernels that remain to be compiled; None: there are none."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._compile, name="compiler", daemon=True)
 

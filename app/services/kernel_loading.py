@@ -1,4 +1,4 @@
-"""Compiled code and models that a process loads before it says that it is ready.
+"""Compiled code and models that a process loads before it is ready.
 
 By default a process begins with what any prediction is faster with and with the models that aliases name. A process
 with VALIANT_WARM=false does without both until there is something to predict: with what reads compiled code from disk,
@@ -64,7 +64,7 @@ class Warming:
         return self._over.wait(seconds)
 
     def checks(self) -> list[Check]:
-        """What remains to be done, required for so long as a process may wait for it. Empty where nothing remains."""
+        """Checks that are not over, required for so long as a process may wait for them."""
         if self._begun is None or self._over.is_set():
             return []
         seconds = time.monotonic() - self._begun
@@ -100,7 +100,7 @@ class Warming:
                 return
             try:
                 load()
-            except Exception as error:  # noqa: BLE001 - whoever asks for it is given the reason
+            except Exception as error:  # noqa: BLE001 - its requests are given the reason
                 log.warning("model_not_warmed", reason=type(error).__name__)
 
 

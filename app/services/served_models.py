@@ -33,7 +33,7 @@ class ServedModels:
             yield from (partial(self._load, project, reference) for reference in references)
 
     def _load(self, project: UUID, reference: VersionRef) -> None:
-        """As its first request would, and as one that names no alias would if it is the champion."""
+        """Load the model as its first request would, and as one without an alias would if it is the champion."""
         PROJECT.set(project)
         asyncio.run(self._ready(reference))
 

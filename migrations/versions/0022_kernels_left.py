@@ -1,4 +1,4 @@
-"""What a worker still has to compile before each job begins at once."""
+"""Time that a worker still compiles before each job begins at once."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Which kernels are not on disk, in which order processes compile them, and how long that takes.
+"""Kernels that are not on disk, in which order processes compile them, and how long that takes.
 
 A process that compiles takes one kernel after the other that nobody else compiles; as many as there are processors do
 so side by side. Whatever needs a kernel at once compiles it itself, or waits for the process that does.
@@ -29,7 +29,7 @@ KERNEL_SECONDS, BYTE_SECONDS = 0.2, 0.35e-3
 
 
 class Compiling(NamedTuple):
-    """What remains to be compiled."""
+    """State of compiling: the kernels that remain."""
 
     done: int
     """Number of kernels of the present family that are on disk."""
@@ -79,7 +79,7 @@ def _size(kernel: AnyKernel) -> int:
 
 
 def describe(left: Sequence[AnyKernel], *, pace: float = 1.0) -> Compiling | None:
-    """What remains. pace: seconds that one of `seconds_of` takes here. None: nothing."""
+    """State of compiling. pace: seconds that one of `seconds_of` takes here. None: nothing."""
     if not left:
         return None
     family = left[0].family

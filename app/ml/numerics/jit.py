@@ -185,7 +185,7 @@ class Kernel(Generic[P, R]):
         return self._dispatcher(None)
 
     def _dispatcher(self, folder: Path | None) -> Any:
-        """What numba makes: read from a folder or compiled and written to it; None: compiled alone."""
+        """The dispatcher that numba makes: read from a folder or compiled and written to it; None: compiled alone."""
         numba = _numba()
         bare: Any = self._bare()
         bare.kernel_folder = folder
@@ -310,7 +310,7 @@ def _wanted_file(folder: Path, family: str) -> Path:
 
 
 def kernels() -> Sequence["Kernel[..., Any]"]:
-    """Those of the modules imported so far."""
+    """Kernels of the modules imported so far."""
     return tuple(_kernels)
 
 

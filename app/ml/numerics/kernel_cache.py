@@ -1,4 +1,4 @@
-"""Where numba reads and writes the compiled form of a kernel. Only this file relies on numba's locators.
+"""Folders in which numba reads and writes the compiled form of a kernel. Only this file relies on numba's locators.
 
 The name of a kernel has the digest of all that its compiled form depends on, so nothing else invalidates it: neither
 another path of the sources nor another time of their change. numba imports this by name, with the first kernel.

@@ -32,7 +32,7 @@ SHIPPED_CLASSES = {"x86_64": ("x86-64-v3", "x86-64-v4"), "aarch64": (GENERIC,)}
 
 
 class Processor(NamedTuple):
-    """What LLVM compiles for."""
+    """A processor that LLVM compiles for."""
 
     name: str
     features: str
