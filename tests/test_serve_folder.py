@@ -19,8 +19,11 @@ from sklearn.neural_network import MLPRegressor
 
 from app.api import folder_routes, routes
 from app.cli import main
+from app.ml.contract.model_reference import VersionRef
 from app.ports import listen
 from app.serve_folder import ROOMS
+from app.services.folder_models import FolderModels
+from app.settings import Settings
 from valiant.fitted_estimator import write_estimator
 
 lightgbm = pytest.importorskip("lightgbm")
@@ -39,6 +42,19 @@ def network():
     return MLPRegressor(hidden_layer_sizes=[4], max_iter=500, random_state=0).fit(X, X[:, 0])
 
 
+@cache
+def stopped():
+    """A booster with rounds beyond its best one."""
+    noisy = X[:, 0] + np.random.default_rng(1).normal(size=200)
+    split = [(xgboost.DMatrix(X[:100], noisy[:100]), "valid")]
+    params = {"nthread": 1, "max_depth": 5}
+    rows = xgboost.DMatrix(X[100:], noisy[100:])
+    return xgboost.train(params, rows, 30, split, early_stopping_rounds=3, verbose_eval=False)
+
+
+BEST = json.dumps({"parameters": {"extra": {"iterations": "best"}}})
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, trained):
     """One model of each layout and format."""
@@ -55,8 +71,14 @@ def folder(tmp_path_factory, trained):
     settings = {"name": "from-settings", "implementation": "os.system", "parameters": {"uri": "weights.json"}}
     (root / "described" / "model-settings.json").write_text(json.dumps(settings))
     booster.save_model(root / "single.ubj")
+    (root / "stopped").mkdir()
+    stopped().save_model(root / "stopped" / "model.ubj")
+    (root / "stopped" / "model-settings.json").write_text(BEST)
+    (root / "graph-rounds").mkdir()
+    (root / "graph-rounds" / "model-settings.json").write_text(BEST)
     types = [("x", skl2onnx.common.data_types.DoubleTensorType([None, 3]))]
     (root / "graph.onnx").write_bytes(skl2onnx.to_onnx(network(), initial_types=types).SerializeToString())
+    shutil.copy(root / "graph.onnx", root / "graph-rounds" / "model.onnx")
     forest = RandomForestClassifier(3, max_depth=2, random_state=0).fit(X, np.where(Y, "yes", "no"))
     write_estimator(forest, root / "forest.json")
     (root / "iris").mkdir()
@@ -125,8 +147,13 @@ def client(folder, log):
         yield connected
 
 
-MODELS = ["boosted", "forest", "from-settings", "graph", "iris-lgb", "mixed", "own", "single"]
-UNSERVED = {("broken", "1"): "damaged", ("pickled", "1"): "valiant convert", ("mixed", "2"): "holds no file"}
+MODELS = ["boosted", "forest", "from-settings", "graph", "iris-lgb", "mixed", "own", "single", "stopped"]
+UNSERVED = {
+    ("broken", "1"): "damaged",
+    ("graph-rounds", "1"): "parameters.extra.iterations: Only files of LightGBM and XGBoost",
+    ("mixed", "2"): "holds no file",
+    ("pickled", "1"): "valiant convert",
+}
 
 
 def test_every_layout_is_served(client):
@@ -213,6 +240,31 @@ def test_predictions_are_those_of_the_library(client, folder):
         assert own["predictions"] == found
     found = client.post("/v1/models/graph:predict", json={"instances": rows}).json()["predictions"]
     np.testing.assert_allclose(found, network().predict(X[:5]), rtol=1e-9)
+
+
+def test_settings_choose_the_rounds_of_an_early_stopped_booster(client, tmp_path, folder):
+    """The best ones, as XGBClassifier predicts; a change of the settings alone is served."""
+    best, trees = stopped().best_iteration + 1, stopped().num_boosted_rounds()
+    assert best < trees
+    parameters = client.get("/v2/models/stopped").json()["parameters"]
+    assert parameters["iterations"] == "best"
+    [warning] = parameters["warnings"]
+    assert warning == f"{best} of the {trees} trees of the file are used; its best_iteration is {best - 1}."
+    rows, loaded = xgboost.DMatrix(X), {}
+    served = client.post("/v1/models/stopped:predict", json={"instances": X.tolist()}).json()["predictions"]
+    np.testing.assert_allclose(served, stopped().predict(rows, iteration_range=(0, best)), rtol=1e-6)
+    shutil.copytree(folder / "stopped", tmp_path / "m")
+    models = FolderModels(tmp_path, Settings())
+    models.keep = loaded.__setitem__
+    for iterations, rounds in ((2, 2), (None, trees)):
+        settings = {"parameters": {"extra": {"iterations": iterations}}}
+        (tmp_path / "m" / "model-settings.json").write_text(json.dumps(settings))
+        models.refresh()
+        pointer = models.at_hand(VersionRef("m")).pointer
+        assert pointer.facts.get("iterations") == iterations
+        predicted = loaded[pointer.digest].predict_raw(X).values
+        np.testing.assert_allclose(predicted, stopped().predict(rows, iteration_range=(0, rounds)), rtol=1e-6)
+    assert len(loaded) == 2
 
 
 @pytest.mark.parametrize(

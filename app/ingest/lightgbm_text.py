@@ -35,7 +35,7 @@ class CheckedText(NamedTuple):
     tail: str
     """All after the last tree."""
     text: str
-    """What is read instead of the file."""
+    """Text that is read instead of the file."""
     trees: int
 
 

@@ -26,7 +26,7 @@ K = TypeVar("K", bound=np.number)
 
 class CheckedDocument(NamedTuple):
     text: str
-    """What is read instead of the file."""
+    """Document that is read instead of the file."""
     trees: int
     rounds: int
     """Boosting rounds of the file."""

@@ -84,7 +84,8 @@ def _warnings(learner: Any, trees: int, written: CheckedDocument) -> tuple[str, 
     if written.trees == trees:
         warning = (
             f"All {trees} trees of the file are used, as Booster.predict uses them; its best_iteration is {best}, up "
-            f"to which XGBClassifier and XGBRegressor predict. For those, import it with iterations: {best + 1}."
+            f"to which XGBClassifier and XGBRegressor predict. For those, import it with iterations: {best + 1}, or "
+            "serve it with iterations: best."
         )
     else:
         warning = f"{written.trees} of the {trees} trees of the file are used; its best_iteration is {best}."

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -19,6 +19,8 @@ from app.errors import (
 )
 from app.ingest.model_file_format import recognise_model
 from app.ingest.model_file_parser import ModelFileParser
+from app.ml.contract.file_formats import BOOSTED, NOT_BOOSTED
+from app.ml.contract.model_file_options import ALL
 from app.ml.contract.model_reference import VersionRef
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported
@@ -27,6 +29,7 @@ from app.schemas.models import Model as ModelCard
 from app.services.lasting_threads import repeat
 from app.services.model_folder import ModelFile, list_model_files, printable
 from app.services.model_loading import compiled_meanwhile
+from app.services.model_settings import MLSERVER
 from app.services.pointer_cache import Found, ModelUnavailable
 from app.services.unserved_files import explain_unserved
 from app.settings import Settings
@@ -58,7 +61,7 @@ class _Read(NamedTuple):
 
     model: Model
     digest: str
-    """Of the file, and of what is used of it."""
+    """Digest of the file, and of the rounds that are chosen, if any."""
     size_bytes: int
     warnings: tuple[str, ...]
 
@@ -208,7 +211,9 @@ class FolderModels:
             log.exception("model_failed", model=file.model, file=printable(str(file.path)))
             return "The file is damaged: the model in it does not predict."
         self.keep(read.digest, read.model)
-        facts = {"version": file.label, "warnings": [*file.remarks, *read.warnings]}
+        facts: dict[str, Any] = {"version": file.label, "warnings": [*file.remarks, *read.warnings]}
+        if file.options != ALL:
+            facts["iterations"] = "best" if file.options.best else file.options.rounds
         version = _Version(file, Pointer(file.model, file.version, read.digest, read.size_bytes, facts=facts))
         self._set(file.model, self._served.get(file.model, {}) | {file.version: version})
         log.info("model_loaded", model=file.model, version=file.label, file=printable(str(file.path)))
@@ -241,17 +246,21 @@ def _read(file: ModelFile, settings: Settings, parser: ModelFileParser) -> _Read
     if size > settings.max_file_bytes:
         raise InvalidData(f"The file is larger than VALIANT_MAX_FILE_BYTES, {settings.max_file_bytes} bytes.")
     content = file.path.read_bytes()
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    data_digest = digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
     file_format = recognise_model(content)
     if file_format is None:
         raise InvalidData(explain_unserved(file.path, content))
+    if file.options != ALL:
+        if file_format not in BOOSTED:
+            raise InvalidData(f"{MLSERVER}, parameters.extra.iterations: {NOT_BOOSTED}")
+        digest = f"sha256:{hashlib.sha256(content + repr(file.options).encode()).hexdigest()}"
     warnings: tuple[str, ...] = ()
     if file_format == "valiant":
         model = decode(content, f"The file {file.path.name}")
     else:
-        parsed = parser.parse(file.path, file_format)
+        parsed = parser.parse(file.path, file_format, file.options)
         check_probes(parsed)
-        model, warnings = imported(parsed, FROM_FILE, {"data_digest": digest}), parsed.warnings
+        model, warnings = imported(parsed, FROM_FILE, {"data_digest": data_digest}), parsed.warnings
     with compiled_meanwhile():
         model.predict_raw(model.preparation.no_values)
     return _Read(model, digest, len(content), warnings)

@@ -20,6 +20,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from app.ingest.model_file_format import recognise_model
+from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.services.model_settings import MLSERVER, TRITON, read_mlserver, read_triton
 
 NAME = re.compile(r"[a-z0-9_-]{1,100}")
@@ -57,6 +58,7 @@ class ModelFile(NamedTuple):
     fault: str = ""
     version: int = 0
     """Number by which requests name it; 0: it has none."""
+    options: ModelFileOptions = ALL
 
 
 def list_model_files(root: Path, model_name: str | None = None) -> list[ModelFile]:
@@ -184,7 +186,7 @@ def _described(folder: Path, name: str) -> ModelFile:
         name = folder.parent.name
     name, version, path = described.name or name, described.version, described.path
     file = _picked(name, version, path) if is_folder else _file(name, version, path)
-    return file._replace(source=source)
+    return file._replace(source=source, options=described.options)
 
 
 def _picked(name: str, label: str, folder: Path) -> ModelFile:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.ml.contract.model_file_options import ALL, ModelFileOptions
 
 MLSERVER, TRITON = "model-settings.json", "config.pbtxt"
 FILE_NAME = re.compile(r'^\s*default_model_filename\s*:\s*"([^"/]+)"', re.MULTILINE)
@@ -15,11 +17,27 @@ DEFAULT_THRESHOLD = 0.5
 """Probability from which Triton predicts the second of two classes, as this service does."""
 
 
+class _Extra(BaseModel):
+    """Parameters that MLServer passes on to a runtime as they are. Those of other runtimes are ignored."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    iterations: str | None = Field(None, pattern=r"^(best|[1-9][0-9]{0,8})$")
+    """Boosting rounds from the first, or `best`: up to the best one of early stopping."""
+
+    @property
+    def options(self) -> ModelFileOptions:
+        if self.iterations is None:
+            return ALL
+        return ModelFileOptions(best=True) if self.iterations == "best" else ModelFileOptions(int(self.iterations))
+
+
 class _Parameters(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     uri: str | None = None
     version: str | None = None
+    extra: _Extra | None = None
 
 
 class _Settings(BaseModel):
@@ -34,6 +52,7 @@ class Described(NamedTuple):
     version: str
     path: Path
     """File of the model, or the folder that holds it."""
+    options: ModelFileOptions
 
 
 def read_mlserver(file: Path) -> Described:
@@ -49,7 +68,7 @@ def read_mlserver(file: Path) -> Described:
     if address.scheme not in {"", "file"}:
         raise ValueError(f"{file.name}, parameters.uri: Only files of this machine are served.")
     path = file.parent / unquote(address.path) if address.scheme else file.parent / (parameters.uri or "")
-    return Described(settings.name, parameters.version or "1", path)
+    return Described(settings.name, parameters.version or "1", path, (parameters.extra or _Extra()).options)
 
 
 class TritonSettings(NamedTuple):

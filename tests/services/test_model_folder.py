@@ -104,6 +104,10 @@ FAULTS = {
     "no-object": ({"a/model-settings.json": b"[]"}, {("a", 1): "model-settings.json: Input should be an object"}),
     "bad-version": ({"a/model-settings.json": {"parameters": {"version": [1]}}}, {("a", 1): "parameters.version: "}),
     "bad-uri": ({"a/model-settings.json": {"parameters": {"uri": "s3://x/y"}}}, {("a", 1): "parameters.uri: Only"}),
+    "bad-iterations": (
+        {"a/model-settings.json": {"parameters": {"extra": {"iterations": 0}}}, "a/model.txt": LIGHTGBM},
+        {("a", 1): "parameters.extra.iterations: String should match"},
+    ),
     "broken-uri": ({"a/model-settings.json": {"parameters": {"uri": "http://[x"}}}, {("a", 1): "Invalid IPv6"}),
     "nul-uri": ({"a/model-settings.json": {"parameters": {"uri": "a\0b"}}}, {("a", 1): "does not exist"}),
     "absent-uri": ({"a/model-settings.json": {"parameters": {"uri": "none.bst"}}}, {("a", 1): "does not exist"}),

@@ -8,6 +8,9 @@ FileFormat: TypeAlias = Literal["lightgbm", "onnx", "scikit-learn", "valiant", "
 GuardedFormat: TypeAlias = Literal["onnx", "valiant"]
 """Those that an operator must allow a project first: what predicts with them, wherever it runs, is a large library in
 C++, or compiled loops that trust the arrays of a model."""
+BOOSTED = {"lightgbm", "xgboost"}
+"""Formats with boosting rounds."""
+NOT_BOOSTED = "Only files of LightGBM and XGBoost have boosting rounds."
 
 
 class FormatNotAllowed(ValiantError):

@@ -20,7 +20,7 @@ from pydantic import Field
 from app.errors import CorruptModel, InvalidData, InvalidRequest
 from app.faults import Fault
 from app.ml.contract.column_names import no_column
-from app.ml.contract.file_formats import FileFormat, FormatNotAllowed, GuardedFormat
+from app.ml.contract.file_formats import BOOSTED, NOT_BOOSTED, FileFormat, FormatNotAllowed, GuardedFormat
 from app.ml.contract.labels import Label
 from app.ml.contract.model_file_options import ModelFileOptions
 from app.ml.contract.model_reference import Name
@@ -42,7 +42,6 @@ from app.wire import Body
 
 NEEDED = {"onnx": ("imported_onnx",), "valiant": ("valiant",)}
 """Algorithms and formats that a worker has to know, where they are not those of the first release with imports."""
-BOOSTED = {"lightgbm", "xgboost"}
 OWN = ("inputs", "classes", "task", "target")
 """Fields that an artifact states itself."""
 
@@ -175,7 +174,7 @@ def _faults(request: ImportRequest) -> Iterator[Fault]:
         if request.check is None:
             yield Fault("/check", "An artifact needs rows with its predictions.", "required")
     if request.iterations is not None and request.file_format not in BOOSTED:
-        yield Fault("/iterations", "Only files of LightGBM and XGBoost have boosting rounds.", "not_allowed")
+        yield Fault("/iterations", NOT_BOOSTED, "not_allowed")
     if request.classes is not None and len({(type(one), one) for one in request.classes}) < len(request.classes):
         yield Fault("/classes", "A class is named twice.", "duplicate")
     yield from _input_faults(request)

@@ -37,7 +37,7 @@ def _repeated(labels: tuple[Class, ...]) -> bool:
 
 
 def _demand_finite_sums(parsed: ParsedModel) -> None:
-    """Where the largest leaves of all trees overflow, the library predicts no number, and no class."""
+    """Refuse trees whose largest leaves overflow in sum: the library predicts no number, and no class."""
     trees, base = parsed.trees.trees, parsed.trees.base
     is_leaf = trees.column < 0
     leaf = np.zeros(trees.column.size)
