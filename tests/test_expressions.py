@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.ingest import csv_layout
-from app.ml.tables import texts
+from app.ml.tables import csv_dialect, texts
 from app.services.passes import MAX_MODEL_NAME_LENGTH, is_covered
 
 ROOT = Path(__file__).parent.parent
@@ -25,7 +24,7 @@ CALL = re.compile(rf"\bre\.\w+\(|\.like\(|\b(?:{'|'.join(PATTERN_ARGUMENT)})\(")
 MADE_OF_CONSTANTS = {
     "app/formats/json_tables.py: _start": "the names of the fields of a request",
     "app/ingest/notation_candidates.py: _way": "the signs of notations, of which there are a few",
-    "app/ml/contract/dates_and_times.py: moments": "the orders of day, month and year",
+    "app/ml/contract/dates_and_times.py: _moments": "the orders of day, month and year",
     "app/ml/contract/notation.py: _written_plainly": "the four separators of thousands",
     "app/ml/preparation/text_terms.py: _matching": "two patterns of the same file, matched once with all characters",
 }
@@ -133,7 +132,7 @@ def test_patterns_of_many_stars_are_matched_in_few_steps(length):
 
 def test_a_long_cell_that_is_no_number_is_refused_in_one_pass():
     """In a child with a time limit: were digits tried again from each of them, it would take 10¹² steps."""
-    expressions = [(each.pattern, each.flags) for each in (texts.NUMBER, texts.WHOLE, csv_layout._NUMBER)]
+    expressions = [(each.pattern, each.flags) for each in (texts.NUMBER, texts.WHOLE, csv_dialect._NUMBER)]
     program = f"""
 import re
 digits = "1" * 1_000_000

@@ -6,7 +6,7 @@ Whatever is in the least unusual takes the second path, which reports what is wr
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,10 @@ from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn
 from app.ml.models.model import Model
 from app.ml.tables.cells import EXACT
+from app.ml.tables.csv_dialect import BLANK, DELIMITERS, MAX_LINES_ABOVE, Dialect, detect_dialect
 from app.ml.tables.rows import Incoming, read_rows, whole
 from app.ml.tables.texts import read_texts
 
-DELIMITERS = ",;\t|"
 HEAD = 1 << 20
 """Characters among which the header is looked for."""
 MARK = b"\xef\xbb\xbf"
@@ -86,25 +86,58 @@ def csv_document(
     """The equivalent document of columns and data: cells as the kind of their column, missing ones null.
 
     Cells are in the notations of their columns. encoding: that of the request, if it names one; else UTF-8 or, what is
-    no UTF-8, as the training data, whose `reading` also has markers of missing values. Fields are separated by what
-    finds most inputs in the header. Of more rows than `max_rows` one too many is read.
+    no UTF-8, as the training data, whose `reading` also has markers of missing values and the layout of its file. The
+    names are looked for among the first rows; a model of a file without names takes the rows of such a file. Of more
+    rows than `max_rows` one too many is read.
     """
     if b"\0" in body and encoding is None:
         raise NulCharacter
-    text, names = _decoded(body, encoding, reading), {column.name: column for column in inputs}
+    text, columns = _decoded(body, encoding, reading), {column.name: column for column in inputs}
     try:
-        headers = {one: _header(text, one) for one in DELIMITERS}
-        delimiter = max(headers, key=lambda one: len(names.keys() & set(headers[one])))
-        lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        _, *data = list(islice(filter(None, lines), max_rows + 2)) or [[]]
+        header, rows = _split(text, tuple(columns), reading, max_rows + 1)
     except csv.Error:
         raise MalformedTable("The body is not readable as CSV.") from None
-    header = headers[delimiter]
-    whole = [place for place, line in enumerate(data) if len(line) == len(header)]
-    columns = zip(*(data[place] for place in whole), strict=True)
-    read = [read_texts(names.get(name), cells, reading.get("missing", ())) for name, cells in zip(header, columns)]  # noqa: B905
-    rows = dict(zip(whole, map(list, zip(*read, strict=True)), strict=True)) if whole else {}
-    return {"columns": header, "data": [rows.get(place, line) for place, line in enumerate(data)]}
+    complete = [number for number, row in enumerate(rows) if len(row) == len(header)]
+    cells = zip(*(rows[number] for number in complete), strict=True)
+    read = [read_texts(columns.get(name), each, reading.get("missing", ())) for name, each in zip(header, cells)]  # noqa: B905
+    values = dict(zip(complete, map(list, zip(*read, strict=True)), strict=True)) if complete else {}
+    return {"columns": header, "data": [values.get(number, row) for number, row in enumerate(rows)]}
+
+
+def _split(
+    text: str, names: Sequence[str], reading: Mapping[str, Any], max_rows: int
+) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows below it, in the dialect that finds most inputs."""
+    known = frozenset(names)
+    detected = detect_dialect(text[:HEAD], delimiter=reading.get("delimiter"), comment=reading.get("comment"))
+    dialects = [detected, *(detected._replace(delimiter=mark, trailing=False) for mark in (*DELIMITERS, BLANK))]
+    best = max(dialects, key=lambda dialect: _names_found(text[:HEAD], dialect, known))
+    lines = best.cells(iter(io.StringIO(text, newline="")))
+    first: list[str] = []
+    while len(known & set(first)) < _names_found(text[:HEAD], best, known) or not first:
+        row = next(lines, None)
+        if row is None:
+            break
+        first = [cell.strip() for cell in row[1]]
+    single = len(first) == 1
+    rows = (row or [""] for _, row in lines if row or single)
+    if known and known.isdisjoint(first) and reading.get("header") is False:
+        number_of_columns = reading.get("columns", len(names))
+        unnamed = [f"column_{number}" for number in range(1, len(first) + 1)]
+        header = list(names) if len(first) == len(names) < number_of_columns else unnamed
+        return header, list(islice(chain([first], rows), max_rows))
+    header = [name or f"column_{number}" for number, name in enumerate(first, start=1)]
+    return header, list(islice(rows, max_rows))
+
+
+def _names_found(head: str, dialect: Dialect, names: frozenset[str]) -> int:
+    """The largest number of names in one of the first rows."""
+    lines = dialect.cells(iter(io.StringIO(head, newline="")))
+    try:
+        counts = (len(names & {cell.strip() for cell in row}) for _, row in islice(lines, MAX_LINES_ABOVE))
+        return max(counts, default=0)
+    except csv.Error:
+        return 0
 
 
 def _decoded(body: bytes, encoding: str | None, reading: Mapping[str, Any]) -> str:
@@ -118,10 +151,3 @@ def _decoded(body: bytes, encoding: str | None, reading: Mapping[str, Any]) -> s
             raise NulCharacter
         return text.removeprefix("\ufeff")
     raise InvalidEncoding
-
-
-def _header(text: str, delimiter: str) -> list[str]:
-    """The names, as an upload has them: without spaces around them, and by their number where there is none."""
-    lines = csv.reader(io.StringIO(text[:HEAD], newline=""), delimiter=delimiter, strict=True)
-    first = next(filter(None, lines), [])
-    return [name.strip() or f"column_{place}" for place, name in enumerate(first, 1)]

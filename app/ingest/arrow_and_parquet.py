@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from app.errors import InvalidData
 from app.faults import Fault, place
-from app.ingest.arrow_types import own_type
+from app.ingest.arrow_types import is_long, may_be_long, own_type
+from app.ingest.data_sheet_remarks import long_numbers_remark
 from app.ingest.reader_result import Reading, check_names, refuse
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
@@ -36,31 +37,57 @@ def read_parquet(source: Source, limits: Limits, _options: ReadOptions) -> Readi
 
 def read_arrow(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     with _named("Arrow IPC"):
-        schema, batches = _open_ipc(source.open())
-    return _reading("Arrow IPC", schema, batches, limits)
+        schema, _ = _open_ipc(source.open())
+    return _reading("Arrow IPC", schema, lambda: _open_ipc(source.open())[1], limits)
 
 
-def _open_ipc(file: BinaryIO) -> tuple[pa.Schema, Callable[[], Batches]]:
+def _open_ipc(file: BinaryIO) -> tuple[pa.Schema, Batches]:
     options = pa.ipc.IpcReadOptions(use_threads=False)
     if file.read(6) == b"ARROW1":
         reader = pa.ipc.open_file(file, options=options)
-        return reader.schema, lambda: (reader.get_batch(number) for number in range(reader.num_record_batches))
+        return reader.schema, (reader.get_batch(number) for number in range(reader.num_record_batches))
     file.seek(0)
     stream = pa.ipc.open_stream(file, options=options)
-    return stream.schema, lambda: iter(stream)
+    return stream.schema, iter(stream)
 
 
 def _reading(form: str, schema: pa.Schema, batches: Callable[[], Batches], limits: Limits) -> Reading:
     check_names(schema.names, limits)
     types = [own_type(of) for of in schema.types]
     faults = [
-        Fault(place("column", name), "Values of this type do not fit into a table of plain values.", "column_type")
-        for name, of in zip(schema.names, types, strict=True)
+        Fault(place("column", name), _no_plain_values(field.type), "column_type")
+        for name, field, of in zip(schema.names, schema, types, strict=True)
         if of is None
     ]
     if faults:
         refuse(faults)
-    return Reading(schema.names, [of for of in types if of is not None], _checked(form, batches))
+    long_numbers = _long_numbers(form, schema, batches)
+    return Reading(
+        schema.names,
+        [pa.string() if name in long_numbers else of for name, of in zip(schema.names, types, strict=True) if of],
+        _checked(form, batches),
+        remarks=lambda: {name: long_numbers_remark(name) for name in long_numbers},
+    )
+
+
+def _long_numbers(form: str, schema: pa.Schema, batches: Callable[[], Batches]) -> set[str]:
+    """Columns with whole numbers beyond 64 bits, from a pass of its own where a type allows them."""
+    numbers = [number for number, of in enumerate(schema.types) if may_be_long(of)]
+    if not numbers:
+        return set()
+    return {
+        schema.names[number] for columns in _checked(form, batches) for number in numbers if is_long(columns[number])
+    }
+
+
+def _no_plain_values(of: pa.DataType) -> str:
+    """A sentence on a type that does not fit into a table, with a remedy."""
+    is_ = pa.types
+    if is_.is_struct(of):
+        return f"The column holds records ({of}): write each field as a column of its own."
+    if is_.is_list(of) or is_.is_large_list(of) or is_.is_fixed_size_list(of) or is_.is_map(of):
+        return f"The column holds lists ({of}): write each element as a column, or as a row, of its own."
+    return f"The column holds values of the type {of}: write them as numbers, text or times."
 
 
 def _checked(form: str, batches: Callable[[], Batches]) -> Iterator[list[pa.Array]]:

@@ -1,8 +1,9 @@
 """Types of columns: whatever Arrow holds in a flat column, as one of the five types of `app.ml.contract.columns`.
 
-Integers stay integers up to 64 bits with a sign; floats, decimals and larger integers are float64. NaN and infinity
-are missing, the latter with a warning, and so are times outside the years 1 to 9999. Dictionaries are
-decoded, times of day become text, times without a zone are taken as UTC and cut to the microsecond.
+Integers stay integers up to 64 bits with a sign; larger ones are text, since floats would round them; floats and
+decimals are float64, durations their seconds. NaN and infinity are missing, the latter with a warning, and so are times
+outside the years 1 to 9999. Dictionaries are decoded, times of day and bytes that are UTF-8 become text, times without
+a zone are taken as UTC and cut to the microsecond.
 """
 
 from collections import Counter
@@ -25,6 +26,8 @@ _EARLIEST, _LATEST = (
     int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000
     for moment in (datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59))  # noqa: DTZ001  zone added above
 )
+_UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""By the unit of a duration, how many there are in a second."""
 _INFINITE = "{} infinite values were read as missing."
 _DISTANT = "{} times outside the years 1 to 9999 were read as missing."
 
@@ -38,13 +41,32 @@ def own_type(of: pa.DataType) -> pa.DataType | None:
         return own_type(of.storage_type)
     rules = (
         (is_.is_boolean, pa.bool_()),
-        (is_.is_uint64, pa.float64()),
         (is_.is_integer, pa.int64()),
-        (lambda t: is_.is_floating(t) or is_.is_decimal(t) or is_.is_null(t), pa.float64()),
+        (lambda t: is_.is_decimal(t) and t.scale == 0, pa.int64()),
+        (lambda t: is_.is_floating(t) or is_.is_decimal(t) or is_.is_null(t) or is_.is_duration(t), pa.float64()),
         (lambda t: is_.is_string(t) or is_.is_large_string(t) or is_.is_string_view(t) or is_.is_time(t), pa.string()),
+        (lambda t: is_.is_binary(t) or is_.is_large_binary(t) or is_.is_fixed_size_binary(t), pa.string()),
         (lambda t: is_.is_timestamp(t) or is_.is_date(t), TIME),
     )
     return next((own for fits, own in rules if fits(of)), None)
+
+
+def may_be_long(of: pa.DataType) -> bool:
+    """True for a type of whole numbers that may not be within 64 bits with a sign."""
+    return bool(pa.types.is_uint64(of) or (pa.types.is_decimal(of) and of.scale == 0 and of.precision > INT64_DIGITS))
+
+
+def is_long(values: pa.Array) -> bool:
+    """True if a whole number is not within 64 bits with a sign."""
+    try:
+        plain(values).cast(pa.int64())
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+INT64_DIGITS = 18
+"""Every whole number of so many digits is within 64 bits."""
 
 
 class Settled:
@@ -90,8 +112,18 @@ class Settled:
         if field.type == TIME:
             return self._near(name, own)
         if field.type == pa.string():
-            return self._without_nul(name, own.cast(pa.string()))
+            return self._text(name, own)
         return own.cast(field.type)
+
+    def _text(self, name: str | None, values: pa.Array) -> pa.Array | None:
+        try:
+            texts = values.cast(pa.string())
+        except pa.ArrowInvalid:
+            if name is None:
+                return None
+            detail = f"The column holds bytes ({values.type}) that are no UTF-8 text: write it as text or as numbers."
+            refuse([Fault(place("column", name), detail, "column_type")])
+        return self._without_nul(name, texts)
 
     def _finite(self, name: str | None, values: pa.Array) -> pa.Array | None:
         finite = pc.is_finite(values)
@@ -143,4 +175,6 @@ def plain(values: pa.Array) -> pa.Array:
         return plain(values.storage)
     if pa.types.is_dictionary(values.type):
         return plain(values.dictionary_decode())
+    if pa.types.is_duration(values.type):
+        return pc.divide(values.cast(pa.int64()).cast(pa.float64()), _UNITS[values.type.unit])
     return values

@@ -8,21 +8,22 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.ml.contract.dates_and_times import DateOrder
+from app.ml.contract.dates_and_times import DATE_PATTERNS, DateOrder
 from app.ml.contract.missing_markers import MISSING
+from app.ml.contract.month_names import MONTHS
 from app.ml.contract.notation import Notation, bare, read
 from app.ml.evaluation.splits import evenly
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ZERO = ord("0")
+ZERO, PLUS = ord("0"), ord("+")
 SAMPLED = 32
 """Cells of a block that are looked at to see whether a text column is worth counting."""
 MOST_SHAPES = 5000
@@ -39,14 +40,30 @@ CURRENCIES = [
 ]  # fmt: skip
 CURRENCY = "(?:" + "|".join(map(re.escape, CURRENCIES)) + ")"
 _SIGN = "[-+(\u2212]?"
-_DIGITS = "[0-9.,:/' \u2019\u00a0\u202f\u2009-]*"
 _MISSING = frozenset(MISSING)
-_MEASURED = re.compile(
-    rf"^{_SIGN}\s*{CURRENCY}?{_SIGN}\s*\.?[0-9]{_DIGITS}(?:[eET]{_DIGITS}\+?{_DIGITS})?"
-    rf"(?:%|{CURRENCY}|[AaPp]\.?[Mm]\.?|Z)?$"
+_NUMBER = re.compile(
+    rf"^{_SIGN}\s*{CURRENCY}?\s*{_SIGN}\.?[0-9][0-9.,' \u2019\u00a0\u202f\u2009]*(?:[eE][-+]?[0-9]+)?"
+    rf"(?:[.,][-\u2013\u2014]{{1,2}})?[-)]?\s*(?:%|{CURRENCY})?\)?$"
 )
-"""Generous patterns of numbers and dates."""
-_DATE = re.compile(r"[09]{1,4}[./-][09]{1,2}[./-][09]{1,4}(?![09]).*")
+_CLOCK_ONLY = re.compile(r"^[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?(?: ?[AaPp]\.?[Mm]\.?)?$")
+_DATES = list(map(re.compile, DATE_PATTERNS))
+_DATE_SHAPE = re.compile(
+    r"(?i)[09]{1,4}[./-][09]{1,2}[./-][09]{1,4}(?![09]).*|[09]{4}[-/][09]{1,2}$|[09]{1,2}[-/][09]{4}$|"
+    r"[09]{4}[ -]?Q9$|Q9[ /-]?[09]{4}$|[09]{4}-?W[09]{2}(?:-?9)?$|"
+    r"[^a-zà-ÿ]*(?:st|nd|rd|th|of|de|di|d'|[ .])*(?:" + "|".join(MONTHS) + ")(?![a-zà-ÿ])"
+)
+"""Generous, for shapes: what begins so may be a date."""
+_DIGIT = re.compile("[0-9]")
+_INFINITE = re.compile(r"(?i)^[-+]?inf(?:inity)?$")
+
+
+def cell_kind(cell: str) -> Literal["number", "date"] | None:
+    """The kind of a cell without blanks around it that looks like a number or a date; None for any other."""
+    if len(cell) > LONGEST or not _DIGIT.search(cell):
+        return "number" if _INFINITE.match(cell) else None
+    if any(pattern.match(cell) for pattern in _DATES):
+        return "date"
+    return "number" if _NUMBER.match(cell) or _CLOCK_ONLY.match(cell) else None
 
 
 @cache
@@ -66,7 +83,7 @@ class Sample:
         texts = filter(None, values.take(_places(len(values))).to_pylist())
         cells = [cell for text in texts if (cell := text[:LONGEST].strip()) not in _MISSING]
         self.cells += len(cells)
-        self.measured += sum(map(bool, map(_MEASURED.match, cells)))
+        self.measured += sum(map(bool, map(cell_kind, cells)))
 
     def add_measured(self, values: pa.Array) -> None:
         """Values that are all numbers or dates."""
@@ -87,7 +104,7 @@ class Shapes:
     """Cells that are a date in this order."""
     booleans: int = 0
     padded: bool = False
-    """True if there is a number with a leading zero, such as 0123."""
+    """True if there is a number with a leading zero, such as 0123, or with a plus sign."""
     total: int = 0
     """Cells, those of shapes that are not counted among them."""
 
@@ -105,18 +122,19 @@ class Shapes:
         self.total += len(cells)
         self.padded |= padded(cells)
         self.booleans += len(cells) - read(cells, Notation(), "boolean").null_count
-        if "9" * 8 in counts or any(_DATE.match(shape) for shape in counts):
+        if "9" * 8 in counts or any(_DATE_SHAPE.match(shape) for shape in counts):
             for order in ORDERS:
                 times = read(cells, Notation(dates=order), "datetime")
                 self.dates[order] += len(times) - times.null_count
 
 
 def padded(values: pa.Array) -> bool:
-    """True if a cell begins with a zero and another digit."""
+    """True if a cell begins with a zero or a plus sign, and another digit."""
     ends, letters = _letters(values)
     if not letters.size:
         return False
-    zeros = np.flatnonzero(letters.take(ends[:-1], mode="clip") == ZERO)
+    first = letters.take(ends[:-1], mode="clip")
+    zeros = np.flatnonzero((first == ZERO) | (first == PLUS))
     longer = ends[zeros][ends[zeros + 1] - ends[zeros] > 1]
     return bool((letters[longer + 1] - ZERO < 10).any())
 

@@ -5,14 +5,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from app.ingest.joined_columns import in_groups
-from app.ingest.notation_candidates import Way
+from app.ingest.notation_candidates import Code, Way
 from app.ingest.type_inference import Form, read_as
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import TIME
 from app.ml.contract.notation import Notation, read_and_misfits, without_missing
 
+_CLOCK, _OFFSET = "[0-9]:[0-9]{2}", r"[0-9] ?(?:Z|UTC|GMT|[+-][0-9]{2}:?(?:[0-9]{2})?)\s*$"
 NAMED = 5
 """Rows named of those that do not fit."""
 
@@ -37,13 +39,17 @@ class ColumnReader:
     """Words that are read as missing, and how often each occurs."""
     padded: bool = False
     """True if numbers have leading zeros."""
-    code: bool = False
-    """True if they are text for that reason."""
+    code: Code | None = None
+    """The kind of codes that whole numbers are, which are read as text for it."""
     given: bool = False
     """True if the upload gives the kind."""
     rows: list[int] = field(default_factory=list)
     """The first that do not fit, from 0."""
     misfits: int = 0
+    zoned: bool = False
+    """True if a time has an offset from UTC."""
+    zoneless: bool = False
+    """True if a time of day has none."""
     cells: int = 0
     """Cells that are not missing, misfits among them."""
     _seen: int = 0
@@ -72,6 +78,11 @@ class ColumnReader:
         self.misfits += len(places)
         self.cells += len(found) - found.null_count + len(places)
         self._seen += len(values)
+        if self.way.kind is ColumnKind.DATETIME:
+            offsets = pc.match_substring_regex(values, _OFFSET)
+            clocks = pc.match_substring_regex(values, _CLOCK)
+            self.zoned |= bool(pc.any(offsets).as_py())
+            self.zoneless |= bool(pc.any(pc.and_(clocks, pc.invert(offsets))).as_py())
         if not self.applied:
             return self._plainly(values)
         return found

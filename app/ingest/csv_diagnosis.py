@@ -39,25 +39,23 @@ def diagnose(file: BinaryIO, layout: Layout, *, longest: int) -> list[Fault]:
 
 
 def _faults(file: BinaryIO, layout: Layout, longest: int) -> Iterator[Fault]:
-    in_header = layout.header
-    for row in rows_of(file, layout.delimiter, longest):
+    for row in rows_of(file, layout, longest):
         if isinstance(row, Fault):
             yield row
-        elif in_header:
+        elif row.line < layout.values_line:
             yield from _unclosed(row, [])  # what looks like a name holds values, then
         else:
             yield from _unclosed(row, layout.names) or _row_faults(row, layout.names, longest)
-        in_header = False
 
 
-def rows_of(file: BinaryIO, delimiter: str, longest: int) -> Iterator[_Row | Fault]:
-    """Rows that are not blank, up to the first that has no end."""
-    reader = csv.reader(_lines(file, longest), delimiter=delimiter)
+def rows_of(file: BinaryIO, layout: Layout, longest: int) -> Iterator[_Row | Fault]:
+    """Rows up to the first that has no end, and without blank lines where these are no rows."""
+    reader = csv.reader(_lines(file, longest), delimiter=layout.delimiter)
     line = 1
     try:
         for fields in reader:
-            if fields and fields != [_END.strip("\n")]:
-                yield _Row(line, fields)
+            if fields != [_END.strip("\n")] and (fields or (layout.keeps_blank_lines and line >= layout.values_line)):
+                yield _Row(line, fields or [""])
             line = reader.line_num + 1
     except (_TooLong, csv.Error):
         detail = f"A row or field is longer than {longest} bytes; perhaps a quote is never closed."

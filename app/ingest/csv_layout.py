@@ -1,24 +1,32 @@
-"""Layout of a CSV file: its delimiter, the names of its columns, and where its values begin."""
+"""Layout of a CSV file: what stands above its table, the names of its columns, and where its values begin."""
 
 import csv
 import io
 import re
-from collections.abc import Collection, Sequence
-from itertools import count, islice, pairwise
+from collections.abc import Collection, Iterator, Sequence
+from itertools import count, pairwise
 from typing import NamedTuple
 
 from app.faults import Fault, place
-from app.ingest.reader_result import check_names, refuse
-from app.ingest.upload_options import HeaderRow, ReadOptions
-from app.ingest.uploaded_file import BOM, HEAD, NOT_UTF8, Limits
-from app.ml.contract.missing_markers import MISSING
+from app.ingest.cell_patterns import cell_kind
+from app.ingest.csv_header import column_kind, columns_of, has_header, has_names
+from app.ingest.reader_result import NAME_LENGTH, check_names, refuse
+from app.ingest.upload_options import DuplicateNames, ReadOptions
+from app.ingest.uploaded_file import BOM, NOT_UTF8, Limits
+from app.ml.contract.missing_markers import MARKERS, MISSING
+from app.ml.tables.csv_dialect import MAX_LINES_ABOVE, SAMPLED_ROWS, Dialect, usual_width
 
 HEADER_BYTES = 4 << 20
-DELIMITERS = ",;\t|"
-SAMPLED = 100
-"""Rows looked at to find the delimiter and an index column."""
-_NUMBER = re.compile(r"\s*[-+]?(\d++(?:\.\d*+)?|\.\d++)([eE][-+]?\d++)?\s*+")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+_LEFT_OUT_ABOVE = (
+    "The table begins below {} of the file, which were left out; to read it otherwise, give skip_rows or header_row."
+)
+_SECOND_HEADER = (
+    "Line {0} holds a second row of names or units and was left out; to name the columns by it, give header_row={0}."
+)
+_ONE_COLUMN = "The file was read as one column, although each line has {} parts between {}: give the delimiter."
 
 
 class Layout(NamedTuple):
@@ -27,83 +35,168 @@ class Layout(NamedTuple):
     offset: int
     """Bytes in front of the first row of values."""
     header: bool
-    """True if the first row holds the names."""
+    """True if a row holds the names."""
+    values_line: int = 1
+    """Line of the first row of values, at the earliest."""
     unnamed: tuple[int, ...] = ()
     """Columns without a name in the header, by their place from 0; but for an index."""
     index_name: str | None = None
     """The name given to an index column."""
     warnings: tuple[str, ...] = ()
 
+    @property
+    def keeps_blank_lines(self) -> bool:
+        """True if a blank line is a row with a missing value, as in a file of one column."""
+        return len(self.names) == 1
+
     def warnings_without(self, empty: Collection[int]) -> list[str]:
         """The warnings, if these columns without a name turn out to have no values and are left out."""
-        kept = [_no_name(at, self.names[at]) for at in self.unnamed if at not in empty]
-        left_out = ", ".join(str(at + 1) for at in sorted(empty))
+        unnamed = [_no_name(number, self.names[number]) for number in self.unnamed if number not in empty]
+        left_out = ", ".join(str(number + 1) for number in sorted(empty))
         gone = f"Columns without a name and without values were left out: {left_out} of {len(self.names)}."
-        return [*self.warnings, *kept, *([gone] if empty else [])]
+        return [*self.warnings, *unnamed, *([gone] if empty else [])]
 
 
-def find_layout(head: bytes, limits: Limits, options: ReadOptions, delimiters: str) -> Layout:
-    """Layout of the first HEADER_BYTES of a file; its offset is their end if no row follows the names."""
+class _Row(NamedTuple):
+    cells: tuple[str, ...]
+    line: int
+    end: int
+    """Characters up to the end of the row."""
+
+    @property
+    def filled(self) -> int:
+        """Number of cells that are not empty."""
+        return sum(map(bool, self.cells))
+
+
+def find_layout(head: bytes, limits: Limits, options: ReadOptions, dialect: Dialect) -> Layout:
+    """Layout of a plain file that begins with these HEADER_BYTES; its offset is their end if nothing follows the names.
+
+    Raises InvalidData for names that cannot be used.
+    """
     text = head.removeprefix(BOM).decode("utf-8", "surrogateescape")
-    delimiter = max(delimiters, key=lambda d: (_agreement(text[:HEAD], d), -delimiters.index(d)))
-    first, behind, line = _first_row(text, delimiter)
-    skipped = len(head) - len(head.removeprefix(BOM))
-    header, warnings = _has_header(first, delimiter, options)
-    if not first or (header and behind == len(text)):
-        return Layout(delimiter, first, len(head), header=True)
+    rows = list(_rows(text, dialect.written))
+    if not rows:
+        return Layout(dialect.written, (), len(head), header=True)
+    above, warnings = _lines_above(rows, options)
+    first, *below = rows[above:] or rows[-1:]
+    whole = below[:-1] if len(head) == HEADER_BYTES and below and below[-1].end == len(text) else below
+    header, doubts = has_header(first.cells, [row.cells for row in whole], options)
+    if header and first.end == len(text):
+        return Layout(dialect.written, first.cells, len(head), header=True, values_line=first.line + 1)
     if not header:
-        return Layout(delimiter, _numbered(first, limits), skipped, header=False, warnings=warnings)
-    _check_text(first, line)
-    offset = skipped + len(text[:behind].encode("utf-8", "surrogateescape"))
-    named = _named(first, _rows(text[behind:], delimiter))
-    check_names(named.names, limits, "line", line)
-    return named._replace(delimiter=delimiter, offset=offset, warnings=(*warnings, *named.warnings))
+        names = _numbered(first.cells, limits)
+        start = rows[above - 1].end if above else 0
+        layout = Layout(dialect.written, names, start, header=False, values_line=first.line)
+    else:
+        _check_text(first.cells, first.line)
+        second, more = _second_header(first, whole)
+        layout = _named(_filled(first, second), [row.cells for row in whole], options)
+        last = second or first
+        layout = layout._replace(offset=last.end, values_line=_next_line(text, last))
+        warnings += more
+        check_names(layout.names, limits, "line", first.line)
+    return layout._replace(
+        delimiter=dialect.written,
+        offset=len(head) - len(head.removeprefix(BOM)) + len(text[: layout.offset].encode("utf-8", "surrogateescape")),
+        warnings=(*warnings, *doubts, *layout.warnings, *_one_column(layout.names, whole)),
+    )
 
 
-def _agreement(text: str, delimiter: str) -> tuple[float, int]:
-    """Share of the first rows with as many fields as the header, if these are several; and the number of fields."""
-    rows = _rows(text, delimiter)
-    width = len(rows[0]) if rows else 0
-    return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0.0, 0)
-
-
-def _rows(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows that are not blank, without the last, which may be cut."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows = list(islice(filter(None, reader), SAMPLED))
-    return rows[:-1] if len(rows) > 1 else rows
-
-
-def _first_row(text: str, delimiter: str) -> tuple[tuple[str, ...], int, int]:
-    """Its cells, the characters up to its end, and its line."""
+def _rows(text: str, delimiter: str) -> Iterator[_Row]:
+    """The first rows that are not blank."""
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=delimiter)
     line = 1
-    for row in reader:
+    for number, row in enumerate(reader):
         if row:
-            return tuple(cell.strip() for cell in row), lines.tell(), line
+            yield _Row(tuple(cell.strip() for cell in row), line, lines.tell())
+        if number > SAMPLED_ROWS + MAX_LINES_ABOVE:
+            return
         line = reader.line_num + 1
-    return (), len(text), line
+
+
+def _next_line(text: str, row: _Row) -> int:
+    ended = text[: row.end]
+    return ended.count("\n") + ended.replace("\r\n", "\n").count("\r") + 1
+
+
+# lines above the table
+
+
+def _lines_above(rows: Sequence[_Row], options: ReadOptions) -> tuple[int, tuple[str, ...]]:
+    """The number of rows above the table, and a warning that names them."""
+    if options.header_row is not None:
+        return sum(row.line < options.header_row for row in rows), ()
+    if options.skip_rows is not None:
+        return sum(row.line <= options.skip_rows for row in rows), ()
+    width = usual_width([row.cells for row in rows])
+    above = next((number for number, row in enumerate(rows) if _begins_table(rows, number, width)), 0)
+    if not 0 < above <= min(MAX_LINES_ABOVE, len(rows) - 2) or width < 2:
+        return 0, ()
+    last = rows[above].line - 1
+    lines = "line 1" if last == 1 else f"lines 1 to {last}"
+    return above, (_LEFT_OUT_ABOVE.format(lines),)
+
+
+def _begins_table(rows: Sequence[_Row], number: int, width: int) -> bool:
+    """True if the row may be the first of a table of so many columns.
+
+    A row of one cell is a title where the table has more columns; one of several cells is above it only if the row
+    behind it holds names of columns of numbers.
+    """
+    row = rows[number]
+    if len(row.cells) == width and (row.filled > 1 or not row.cells[0]):
+        return True
+    if len(row.cells) >= width:
+        return len(row.cells) > width
+    if row.filled <= 1 or row.cells[0].startswith("#"):
+        return False
+    behind = [each.cells for each in rows[number + 1 :] if len(each.cells) == width]
+    return not (behind and has_names(behind[0], columns_of(behind[1:], width)))
 
 
 # names
 
 
-def _has_header(first: Sequence[str], delimiter: str, options: ReadOptions) -> tuple[bool, tuple[str, ...]]:
-    """True if the first row holds the names, and a warning where that is uncertain."""
-    if options.header is not HeaderRow.DETECT:
-        return options.header is HeaderRow.PRESENT, ()
-    markers = {*MISSING, *options.missing}
-    cells = [cell for cell in first if cell not in markers]
-    numbers = [cell for cell in cells if _NUMBER.fullmatch(cell.replace(",", ".") if delimiter == ";" else cell)]
-    if not numbers or numbers == [str(number) for number in range(len(numbers))]:
-        doubt = "The column names are 0, 1, 2, …: if the first row holds values, upload the file with header=absent."
-        return True, (doubt,) if numbers else ()
-    if len(numbers) == len(cells) or len(set(numbers)) < len(numbers):
-        doubt = "The first row holds numbers and was read as values: if it holds names, upload it with header=present."
-        return False, (doubt,)
-    doubt = "Most column names are numbers: if the first row holds values, upload the file with header=absent."
-    return True, (doubt,) if 2 * len(numbers) > len(cells) else ()
+def _second_header(first: _Row, below: Sequence[_Row]) -> tuple[_Row | None, tuple[str, ...]]:
+    """A second row of names or units above columns of numbers, and a warning that it was left out; None without."""
+    if len(below) < 3 or not len(below[0].cells) == len(first.cells) > 1:
+        return None, ()
+    second, *values = below
+    columns = columns_of([row.cells for row in values], len(first.cells))
+    words = [cell not in MISSING and cell.lower() not in MARKERS and not cell_kind(cell) for cell in second.cells]
+    numbers = sum(word and column_kind(column) is not None for word, column in zip(words, columns, strict=True))
+    if (
+        not numbers
+        or sum(words) < second.filled
+        or any(word and cell in column for word, cell, column in zip(words, second.cells, columns, strict=True))
+    ):
+        return None, ()
+    if numbers < 2 and sum(words) < len(words):  # a stray cell in a row of values
+        return None, ()
+    return second, (_SECOND_HEADER.format(second.line),)
+
+
+def _filled(first: _Row, second: _Row | None) -> tuple[str, ...]:
+    """The names, of the second row where the first has none."""
+    if second is None:
+        return first.cells
+    return tuple(name or below for name, below in zip(first.cells, second.cells, strict=True))
+
+
+def _one_column(names: Sequence[str], rows: Sequence[_Row]) -> tuple[str, ...]:
+    """A warning about one column of texts whose lines look like rows of several cells."""
+    if len(names) != 1 or len(rows) < 3:
+        return ()
+    for mark in (" ", ":", "\t", "~", "^"):
+        widths = {len(row.cells[0].split(mark) if mark != " " else row.cells[0].split()) for row in rows}
+        if len(widths) == 1 and widths != {1}:
+            return (_ONE_COLUMN.format(widths.pop(), _MARKS[mark]),)
+    return ()
+
+
+_MARKS = {" ": "blanks", ":": "colons", "\t": "tabs", "~": "tildes", "^": "carets"}
 
 
 def _numbered(first: Sequence[str], limits: Limits) -> tuple[str, ...]:
@@ -127,31 +220,47 @@ def _check_text(names: Sequence[str], line: int) -> None:
         refuse([Fault(where, advice, "not_utf8")])
 
 
-def _named(first: Sequence[str], rows: Sequence[Sequence[str]]) -> Layout:
+def _named(first: Sequence[str], rows: Sequence[Sequence[str]], options: ReadOptions) -> Layout:
     """The names of a header; a column without one is an index that counts rows, or called by its number."""
     names = list(first)
-    unnamed = tuple(at for at, name in enumerate(names) if not name)
+    unnamed = tuple(number for number, name in enumerate(names) if not name)
     index = None
-    warnings = []
-    for at in unnamed:
-        if at == 0 and len(names) > 1 and _counts_up([row[0].strip() for row in rows if row]):
-            names[at] = index = _free("index", names)
+    warnings = [*_shorten(names), *(_number(names) if options.duplicate_names is DuplicateNames.NUMBER else ())]
+    for number in unnamed:
+        if number == 0 and len(names) > 1 and _counts_up([row[0].strip() for row in rows if row]):
+            names[number] = index = _free("index", names)
             warnings.append(f"The first column has no name and counts the rows: it was read as '{index}'.")
         else:
-            names[at] = _free(f"column_{at + 1}", names)
+            names[number] = _free(f"column_{number + 1}", names)
     return Layout(
         "",
         tuple(names),
         0,
         header=True,
-        unnamed=tuple(at for at in unnamed if names[at] != index),
+        unnamed=tuple(number for number in unnamed if names[number] != index),
         index_name=index,
         warnings=tuple(warnings),
     )
 
 
-def _no_name(at: int, name: str) -> str:
-    return f"Column {at + 1} has no name: it was read as '{name}'."
+def _shorten(names: list[str]) -> Iterator[str]:
+    """Cut names that are too long, and warn about each."""
+    for number, name in enumerate(names):
+        if len(name) > NAME_LENGTH:
+            names[number] = _free(name[: NAME_LENGTH - 10].rstrip(), [*names[:number], *names[number + 1 :]])
+            yield f"The name of column {number + 1} has {len(name)} characters: it was shortened to the first of them."
+
+
+def _number(names: list[str]) -> Iterator[str]:
+    """Number names that occur before, and warn about each."""
+    for number, name in enumerate(names):
+        if name and name in names[:number]:
+            names[number] = _free(name, names)
+            yield f"Column {number + 1} has the name of another column: it was read as '{names[number]}'."
+
+
+def _no_name(number: int, name: str) -> str:
+    return f"Column {number + 1} has no name: it was read as '{name}'."
 
 
 def _counts_up(cells: Sequence[str]) -> bool:

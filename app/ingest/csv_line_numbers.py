@@ -20,11 +20,15 @@ def lines_of(start: Callable[[], BinaryIO], layout: Layout, longest: int, rows: 
     if not rows:
         return []
     if _regular(start()):
-        return [row + 1 + layout.header for row in rows]
+        return [row + layout.values_line for row in rows]
     required = {row for row in rows if row < MOST}
     found: dict[int, int] = {}
-    walked = (row for row in rows_of(start(), layout.delimiter, longest) if not isinstance(row, Fault))
-    for number, row in enumerate(walked, start=-1 if layout.header else 0):
+    walked = (
+        row
+        for row in rows_of(start(), layout, longest)
+        if not isinstance(row, Fault) and row.line >= layout.values_line
+    )
+    for number, row in enumerate(walked):
         if len(found) == len(required):
             break
         if number in required:

@@ -1,15 +1,19 @@
-"""CSV: comma, semicolon, tab or bar, distinguished by the header and the first rows.
+"""CSV: comma, semicolon, tab, bar or blanks, distinguished by the first rows.
 
-The first row that is not blank names the columns, and blank lines are skipped. UTF-8, with or without a byte order
-mark; quotes as in RFC 4180, a quote inside an unquoted field is a letter. Arrow splits and converts; as its
-errors count from the last block, a file it refuses is read again by `diagnosis`, which knows the lines.
+The first row of the table names the columns, if it differs from the rows below it as names do. Blank lines are skipped,
+but in a file of one column they are missing values. UTF-8, with or without a byte order mark; quotes as in RFC 4180, a
+quote inside an unquoted field is a letter, and so are all where one that is never closed would swallow rows. Arrow
+splits and converts; as its errors count from the last block, a file it refuses is read again by `diagnosis`, which
+knows the lines.
 """
 
 import csv
+import io
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, Protocol
+from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from app.errors import InvalidData
@@ -17,14 +21,16 @@ from app.faults import Fault
 from app.ingest.cell_patterns import Shapes
 from app.ingest.column_reader import ColumnReader, read_all
 from app.ingest.csv_diagnosis import diagnose
-from app.ingest.csv_layout import DELIMITERS, HEADER_BYTES, Layout, find_layout
+from app.ingest.csv_layout import HEADER_BYTES, Layout, find_layout
 from app.ingest.csv_line_numbers import lines_of
+from app.ingest.csv_rewriting import Rewritten, Text
 from app.ingest.data_sheet_remarks import remarks
 from app.ingest.notation_choice import Survey
 from app.ingest.reader_result import Reading, refuse
 from app.ingest.upload_options import ReadOptions
-from app.ingest.uploaded_file import Limits
-from app.ml.contract.missing_markers import MISSING
+from app.ingest.uploaded_file import BOM, HEAD, Limits
+from app.ml.contract.notation import bare
+from app.ml.tables.csv_dialect import DELIMITERS, Dialect, detect_dialect
 
 BLOCK = 4 << 20
 """Bytes read at a time, of a table that is not wide; a row is at most so long."""
@@ -36,31 +42,57 @@ ENCODED = pa.dictionary(pa.int32(), pa.string())
 _END = "\x1f"
 
 
-class Text(Protocol):
-    """A text that can be read several times, as UTF-8."""
-
-    @property
-    def encoding(self) -> str:
-        """Encoding of the file."""
-
-    def open(self) -> BinaryIO:
-        """From the start."""
-
-
 class _Refused(Exception):
     """Something is wrong somewhere: `diagnose` finds out where."""
 
 
+_UNQUOTED = "Quotes that are never closed would swallow rows: all quotes were read as letters."
+
+
 def read(source: Text, limits: Limits, options: ReadOptions, *, delimiters: str = DELIMITERS) -> Reading:
     csv.field_size_limit(BLOCK)  # for the whole process, which reads this one file
+    text = source.open().read(HEAD).removeprefix(BOM).decode("utf-8", "surrogateescape")
+    dialect = detect_dialect(text, delimiters, delimiter=options.delimiter, comment=options.comment)
+    try:
+        return _read(source, limits, options, dialect)
+    except InvalidData as refusal:
+        unquoted = dialect._replace(quoted=False)
+        if {fault.code for fault in refusal.faults}.isdisjoint(_OF_QUOTES) or not _is_regular(source, unquoted):
+            raise
+        reading = _read(source, limits, options, unquoted)
+        return replace(reading, warnings=[_UNQUOTED, *reading.warnings])
+
+
+def _is_regular(source: Text, dialect: Dialect) -> bool:
+    """True if the file has quotes, and all of its rows as many cells, more than one."""
+    lines = io.TextIOWrapper(source.open(), "utf-8-sig", errors="surrogateescape", newline="")
+    quotes, widths = False, set[int]()
+    try:
+        for _, row in dialect.cells(iter(lines)):
+            widths |= {len(row)} if row else set()
+            quotes = quotes or any('"' in cell for cell in row)
+            if len(widths) > 1:
+                return False
+    except csv.Error:
+        return False
+    return quotes and widths != {1}
+
+
+def _read(source: Text, limits: Limits, options: ReadOptions, dialect: Dialect) -> Reading:
+    """The table in this dialect. Raises InvalidData, also where quotes swallow rows that fit without them."""
+    original = source
+    if not dialect.plain:
+        source = Rewritten(source, dialect)
     head = source.open().read(HEADER_BYTES)
-    layout = find_layout(head, limits, options, delimiters)
+    layout = find_layout(head, limits, options, dialect)
     if layout.offset == len(head):  # nothing follows; an open quote would do that
         refuse(diagnose(source.open(), layout, longest=BLOCK) or [_ROWLESS])
     try:
-        readers, empty = _survey(source, layout, limits, options)
+        readers, empty, swallowing = _survey(source, layout, limits, options)
     except (pa.ArrowInvalid, _Refused):
         refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
+    if swallowing and dialect.quoted and _is_regular(original, dialect._replace(quoted=False)):
+        refuse([Fault("", _UNQUOTED, "unclosed_quote")])
     kept = [at for at in range(len(layout.names)) if at not in empty]
     chosen = [readers[at] for at in kept]
     converted = (
@@ -72,7 +104,7 @@ def read(source: Text, limits: Limits, options: ReadOptions, *, delimiters: str 
         [readers[at].type for at in kept],
         converted,
         layout.warnings_without(empty),
-        delimiter=layout.delimiter,
+        delimiter=dialect.delimiter,
         encoding=source.encoding,
         header=layout.header,
         index=layout.index_name,
@@ -85,31 +117,51 @@ def _block(layout: Layout) -> int:
     return max(BLOCK, COLUMN_BYTES * len(layout.names))
 
 
+_OF_QUOTES = {"unclosed_quote", "ragged_row", "too_long", "unreadable"}
+"""Faults that may come of a quote that is never closed."""
 _ROWLESS = Fault("", "The file has no rows.", "no_rows")
 _UNREADABLE = Fault("", f"The file is not readable as CSV, or a row is longer than {BLOCK} bytes.", "unreadable")
 
 
-def _survey(source: Text, layout: Layout, limits: Limits, options: ReadOptions) -> tuple[list[ColumnReader], set[int]]:
-    """A reader of every column, and the columns without a name and without values.
+def _survey(
+    source: Text, layout: Layout, limits: Limits, options: ReadOptions
+) -> tuple[list[ColumnReader], set[int], bool]:
+    """A reader of every column, the columns without a name and without values, and whether a value may hold rows.
 
     It takes one pass over the whole file, and one more over doubtful columns.
     """
     survey = Survey(layout.names, options, semicolons=layout.delimiter == ";")
     empty = set(layout.unnamed)
     rows = 0
-    for batch in _closed(_batches(_Rows(source, layout, end=True), layout, layout.names, options)):
+    lines = _Rows(source, layout, end=True)
+    for batch in _closed(_batches(lines, layout, layout.names, options)):
         rows += len(batch)
         if rows > limits.max_rows:
             raise InvalidData(f"The file has more than the {limits.max_rows} rows this service accepts.")
         survey.add(batch.columns)
-        empty = {at for at in empty if batch.column(at).null_count == len(batch)}
+        empty = {at for at in empty if bare(batch.column(at)).null_count == len(batch)}
     doubtful = {at: Shapes() for at in survey.doubtful()}
     if doubtful:
         names = [layout.names[at] for at in doubtful]
         for batch in _batches(_Rows(source, layout), layout, names, options):
             for shapes, values in zip(doubtful.values(), batch.columns, strict=True):
                 shapes.add(values, tuple(options.missing))
-    return survey.readers(doubtful), empty
+    several = lines.quotes and lines.newlines > rows + 1
+    return survey.readers(doubtful), empty, several and _holds_rows(source, layout, options)
+
+
+def _holds_rows(source: Text, layout: Layout, options: ReadOptions) -> bool:
+    """True if a value of several lines has one with as many delimiters as a row."""
+    delimiters = len(layout.names) - 1
+    values = (
+        value
+        for batch in _batches(_Rows(source, layout), layout, layout.names, options)
+        for column in batch.columns
+        for value in column.filter(pc.match_substring(column, "\n")).to_pylist()
+    )
+    return delimiters > 0 and any(
+        line.count(layout.delimiter) == delimiters for value in values for line in value.split("\n")[1:-1]
+    )
 
 
 def _closed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -127,17 +179,19 @@ def _closed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _batches(rows: "_Rows", layout: Layout, names: Sequence[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """Columns as strings, missing tokens as null."""
+    """Columns as strings; empty cells, and those that are given as missing, are null."""
     wide = len(layout.names) > NARROW
     batches = arrow_csv.open_csv(
         pa.PythonFile(rows, mode="r"),
         arrow_csv.ReadOptions(use_threads=False, block_size=_block(layout), column_names=layout.names),
-        arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+        arrow_csv.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=True, ignore_empty_lines=not layout.keeps_blank_lines
+        ),
         arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(layout.names, ENCODED if wide else pa.string()),
             include_columns=names,
             strings_can_be_null=True,
-            null_values=[*MISSING, *options.missing],
+            null_values=["", *options.missing],
         ),
     )
     for batch in batches:
@@ -157,14 +211,22 @@ class _Rows:
         self._file = source.open()
         self._file.read(layout.offset)
         row = layout.delimiter.join([_END] * len(layout.names))
-        self._end = f"\n{row}\n".encode() if end else b""
+        self._end = f"{row}\n".encode() if end else b""
+        self._last = b"\n"
+        self.newlines, self.quotes = 0, False
+        """Number of line ends so far, and whether there was a quote."""
 
     def read(self, size: int) -> bytes:
         data = self._file.read(size)
         if not data:
-            data, self._end = self._end, b""
+            begun = self._end and self._last not in b"\r\n"
+            data, self._end = (b"\n" if begun else b"") + self._end, b""
         elif b"\0" in data:
             raise _Refused
+        else:
+            self._last = data[-1:]
+            self.newlines += data.count(b"\n")
+            self.quotes = self.quotes or b'"' in data
         return data
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from app.ingest.column_reader import ColumnReader
-from app.ingest.notation_candidates import Way
+from app.ingest.notation_candidates import Code, Way
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import DateOrder
 from app.ml.contract.notation import PLAIN
@@ -12,6 +12,12 @@ from app.ml.tables.data_sheet import Offer, Remark
 NOUNS = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATETIME: "dates", ColumnKind.BOOLEAN: "truth values"}
 _ORDERS: dict[DateOrder, str] = {"YMD": "year, month, day", "DMY": "day, month, year", "MDY": "month, day, year"}
 _MARKS = {".": "points", ",": "commas", " ": "spaces", "'": "apostrophes"}
+
+_LOSSES = {
+    Code.PADDED: "without their leading zeros",
+    Code.PHONE: "without their plus signs",
+    Code.LONG: "which are rounded to 16 digits",
+}
 
 Lines = Callable[[Sequence[int]], Sequence[int]]
 """The lines of rows."""
@@ -22,18 +28,24 @@ def remarks(readers: Sequence[ColumnReader], lines: Lines, unit: str = "line") -
     return {reader.name: _remark(reader, lines, unit) for reader in readers}
 
 
+def long_numbers_remark(name: str) -> Remark:
+    """Remark on a column of whole numbers that are read as text, for floats would round them."""
+    offer = Offer(sentence=f"Read the codes as numbers, {_LOSSES[Code.LONG]}.", kinds={name: "numeric"})
+    return Remark([Code.LONG.value], [offer])
+
+
 def _remark(reader: ColumnReader, lines: Lines, unit: str) -> Remark:
     notation = reader.notation if reader.notation != PLAIN else None
     warnings = list(_warnings(reader, lines, unit))
     way = reader.way
     numbers = way is not None and way.kind is ColumnKind.NUMERIC and not reader.applied and reader.misfits
-    mostly = warnings[int(reader.code)] if numbers else None
+    mostly = warnings[int(reader.code is not None)] if numbers else None
     return Remark(warnings, list(_offers(reader)), notation, reader.kind, mostly)
 
 
 def _warnings(reader: ColumnReader, lines: Lines, unit: str) -> Iterator[str]:
-    if reader.code:
-        yield "The numbers have leading zeros and one length, as codes have: they were read as text."
+    if reader.code is not None:
+        yield reader.code.value
     if reader.way is None:
         return
     if reader.misfits:
@@ -90,13 +102,15 @@ def _notation(reader: ColumnReader, way: Way) -> Iterator[str]:
         yield f"Amounts in {way.notation.unit} were read as numbers."
     if way.kind is ColumnKind.DATETIME and way.notation.dates != "YMD" and not reader.others:
         yield f"The dates are written as {_ORDERS[way.notation.dates]}."
+    if reader.zoned and reader.zoneless:
+        yield "Some times have an offset from UTC and some have none: these were read as UTC."
     if reader.padded and way.kind is ColumnKind.NUMERIC:
         yield "Some numbers have leading zeros, which are not kept."
 
 
 def _offers(reader: ColumnReader) -> Iterator[Offer]:
-    if reader.code:
-        yield _offer(reader, "numeric", "Read the codes as numbers, without their leading zeros.")
+    if reader.code is not None:
+        yield _offer(reader, "numeric", f"Read the codes as numbers, {_LOSSES[reader.code]}.")
     way = reader.way
     if way is None:
         return

@@ -20,26 +20,53 @@ from app.ingest import csv_reader as delimited
 from app.ingest.file_format_detection import members
 from app.ingest.reader_result import Reading
 from app.ingest.upload_options import ReadOptions
-from app.ingest.uploaded_file import Limits, Source
+from app.ingest.uploaded_file import HEAD, Limits, Source
 from app.suggestions import one_of, quoted
 
 ROWS = 256
 """Rows written at a time."""
 UTF8 = "utf-8"
+BIFF8, CODE_PAGE, UNICODE = b"\x09\x08\x10\x00\x00\x06\x05\x00", b"\x42\x00\x02\x00", b"\xb0\x04"
+"""Beginning of the stream of a workbook, the head of its record of the code page, and the page 1200."""
+MAX_CODE_PAGE_DISTANCE = 1024
+"""Bytes between them, at most."""
 
 
 def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
     _check_size(source, limits)
     with _named():
-        workbook = CalamineWorkbook.from_filelike(source.open())
+        workbook = CalamineWorkbook.from_filelike(_readable(source))
         names = [sheet.name for sheet in workbook.sheets_metadata]
         name = _chosen(names, options.sheet)
         sheet = workbook.get_sheet_by_name(name)
     if not sheet.height:
         detail = f"The sheet {quoted(name)} is empty."
         raise InvalidData(detail, faults=[Fault(place("sheet"), detail, "empty_sheet")])
-    reading = delimited.read(_Sheet(sheet), limits, options, delimiters=",")
-    return replace(reading, delimiter=None, encoding=None, warnings=[*_others(names, name), *reading.warnings])
+    try:
+        reading = delimited.read(_Sheet(sheet), limits, options, delimiters=",")
+    except InvalidData as refusal:
+        if options.sheet is None and len(names) > 1:
+            refusal.faults = (*refusal.faults, Fault(place("sheet"), _advice(names, name), "other_sheets"))
+        raise
+    warnings = [*_others(names, name), *_merged(sheet), *reading.warnings]
+    return replace(reading, delimiter=None, encoding=None, warnings=warnings)
+
+
+def _readable(source: Source) -> BinaryIO:
+    """The file; one of Excel 97 whose code page is not that of its format, as some programs write, with the right one.
+
+    Texts of BIFF8 are Unicode whatever is in the record CODEPAGE ([MS-XLS] 2.4.52), but the reader follows it.
+    """
+    file = source.open()
+    start = file.read(HEAD)
+    file.seek(0)
+    begin = start.find(BIFF8)
+    page = start.find(CODE_PAGE, begin, begin + MAX_CODE_PAGE_DISTANCE)
+    if begin < 0 or page < 0:
+        return file
+    content = bytearray(file.read())
+    content[page + len(CODE_PAGE) : page + len(CODE_PAGE) + 2] = UNICODE
+    return io.BytesIO(content)
 
 
 @contextmanager
@@ -70,6 +97,17 @@ def _chosen(names: Sequence[str], required: str | None) -> str:
         return names[number - 1]
     detail = f"The workbook has no sheet {quoted(required or '1')}{one_of(required, names)}"
     raise InvalidData(detail, faults=[Fault(place("sheet"), detail, "unknown_sheet")])
+
+
+def _advice(names: Sequence[str], name: str) -> str:
+    others = ", ".join(quoted(other) for other in names[:10] if other != name)
+    return f"This is the first sheet, {quoted(name)}; to read another, give sheet={others}."
+
+
+def _merged(sheet: CalamineSheet) -> list[str]:
+    ranges = len(sheet.merged_cell_ranges or ())
+    cells = "1 range of cells is" if ranges == 1 else f"{ranges} ranges of cells are"
+    return [f"{cells} merged: only the first cell of each has a value, the others are missing."] if ranges else []
 
 
 def _others(names: Sequence[str], name: str) -> list[str]:

@@ -4,6 +4,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from typing import Any, BinaryIO
 
@@ -18,6 +19,18 @@ LONGEST = 64 << 20
 """Characters of one value."""
 _BEGIN = re.compile(rb'[\xef\xbb\xbf \t\r\n]*(?:\[\s*[{\]]|\{\s*"columns"\s*:)')
 _SPACE = re.compile(r"[ \t\r\n]*")
+
+
+_LONG_NUMBER = re.compile(rb"[0-9]{16}")
+
+
+def load_exactly(text: bytes) -> Any:
+    """The value of a JSON text, with whole numbers of any length. Raises orjson.JSONDecodeError."""
+    value = orjson.loads(text)  # strict; but it rounds whole numbers beyond 64 bits
+    if _LONG_NUMBER.search(text):
+        with suppress(ValueError):  # of more digits than Python takes: rounded
+            return json.loads(text)
+    return value
 
 
 def is_document(head: bytes) -> bool:
@@ -56,7 +69,7 @@ def _names(text: str) -> list[str]:
 
 def _loaded(text: str, number: int) -> Any:
     try:
-        return orjson.loads(text)
+        return load_exactly(text.encode("utf-8", "surrogateescape"))
     except orjson.JSONDecodeError:
         refuse([_malformed(number)])
 
@@ -68,7 +81,11 @@ def _object(number: int, columns: list[str], row: str) -> bytes:
             f"Each row is an array with a value for each of the {len(columns)} columns, which stand before the data."
         )
         refuse([Fault(place("row", number), detail, "ragged_row")])
-    return orjson.dumps(dict(zip(columns, values, strict=True)))
+    named = dict(zip(columns, values, strict=True))
+    try:
+        return orjson.dumps(named)
+    except TypeError:  # a whole number beyond 64 bits
+        return json.dumps(named).encode()
 
 
 def _malformed(number: int) -> Fault:

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from app.errors import InvalidData
 from app.faults import Fault, place
-from app.ingest.json_document import is_document, texts
+from app.ingest.data_sheet_remarks import long_numbers_remark
+from app.ingest.json_document import is_document, load_exactly, texts
 from app.ingest.reader_result import FAULTS_LISTED, Reading, check_names, refuse
-from app.ingest.type_inference import Form, narrow, read_as
+from app.ingest.type_inference import EXACT, Form, narrow, read_as
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
 
@@ -54,13 +55,21 @@ def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     forms = survey.forms()
     check_names(list(forms), limits)
     batches = ([_column(block, name, form) for name, form in forms.items()] for block in _blocks(source, unit))
-    return Reading(list(forms), [form.type for form in forms.values()], batches, encoding=source.encoding)
+    return Reading(
+        list(forms),
+        [form.type for form in forms.values()],
+        batches,
+        encoding=source.encoding,
+        remarks=lambda: {name: long_numbers_remark(name) for name in survey.long_numbers()},
+    )
 
 
 def _column(block: Block, name: str, form: Form) -> pa.Array:
     values = _values(block, name)
     if form in {Form.NAIVE, Form.ZONED}:
         return read_as(pa.array(values, pa.string()), form)
+    if form is Form.TEXT:
+        values = [value if value is None or isinstance(value, str) else str(value) for value in values]
     if form is Form.FLOAT:
         values = [None if value is None else float(value) for value in values]
     return pa.array(values, form.type)
@@ -78,6 +87,11 @@ class _Survey:
         self._limits, self._unit, self._rows = limits, unit, 0
         self._kinds: dict[str, _Kind | None] = {}
         self._fractions: set[str] = set()
+        """Columns with numbers that are no whole numbers."""
+        self._rounded: set[str] = set()
+        """Columns with whole numbers that floats round."""
+        self._beyond: set[str] = set()
+        """Columns with whole numbers beyond 64 bits."""
         self._texts: dict[str, tuple[Form, ...]] = {}
 
     def add(self, block: Block) -> None:
@@ -107,8 +121,12 @@ class _Survey:
         elif known.name != kind:
             before = f"{self._unit} {known.number} of this column has {known.name}"
             self._fault(number, name, f"This is {kind}; {before}.", "mixed")
-        if isinstance(value, float) or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+        if isinstance(value, float):
             self._fractions.add(name)
+        elif isinstance(value, int) and abs(value) > EXACT:
+            self._rounded.add(name)
+            if not -(2**63) <= value < 2**63:
+                self._beyond.add(name)
 
     def _fault(self, number: int, name: str, detail: str, code: str) -> None:
         self.faults.append(Fault(place(self._unit, number, "column", name), detail, code))
@@ -119,14 +137,21 @@ class _Survey:
             if kind is not None and kind.name == "a string" and known != (Form.TEXT,):
                 self._texts[name] = narrow(known, pa.array(_values(block, name), pa.string()))
 
+    def long_numbers(self) -> set[str]:
+        """Columns of numbers that are read as text, since floats would round them."""
+        return self._beyond | (self._rounded & self._fractions)
+
     def forms(self) -> dict[str, Form]:
         return {name: self._form(name, kind) for name, kind in self._kinds.items()}
 
     def _form(self, name: str, kind: _Kind | None) -> Form:
         if kind is not None and kind.name == "a string":
-            return self._texts[name][0]
+            forms = self._texts[name]
+            return Form.TEXT if forms == _TEXTS else forms[0]  # all possible: no value decides
         if kind is not None and kind.name == "a boolean":
             return Form.BOOLEAN
+        if name in self.long_numbers():
+            return Form.TEXT
         return Form.FLOAT if name in self._fractions else Form.INTEGER
 
 
@@ -157,7 +182,7 @@ def _lines(source: Source) -> Iterator[bytes]:
 
 def _row(number: int, line: bytes, unit: str) -> Row | Fault:
     try:
-        row = orjson.loads(line)
+        row = load_exactly(line)
     except orjson.JSONDecodeError as error:
         detail = f"This {unit} is not JSON: the fault is at character {error.pos + 1}."
         return Fault(place(unit, number), detail, "malformed_json")

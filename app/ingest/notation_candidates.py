@@ -8,12 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 from app.ingest.cell_patterns import CURRENCY, ORDERS, Shapes
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.missing_markers import MARKERS
-from app.ml.contract.notation import Notation, pattern
+from app.ml.contract.notation import Notation, is_balanced, pattern
 
 _WAYS: tuple[tuple[str, str | None], ...] = (
     (".", None), (".", ","), (".", " "), (".", "'"), (",", None), (",", "."), (",", " "), (",", "'"),
@@ -22,6 +23,17 @@ WHOLE_DIGITS = 18
 """Every whole number of so many digits has 64 bits."""
 _MARK = re.compile(r"[09]+([./-])[09]")
 _UNIT = re.compile(f"^[-+\u2212]?\\s*({CURRENCY})|({CURRENCY})\\s*%?$")
+
+
+_PHONE, _LONG = re.compile(r"\+9{7,15}"), re.compile(r"[-+]?9{16,}")
+
+
+class Code(Enum):
+    """Whole numbers that name something, and why they are read as text."""
+
+    PADDED = "The numbers have leading zeros and one length, as codes have: they were read as text."
+    PHONE = "The numbers begin with a plus sign, as telephone numbers do: they were read as text."
+    LONG = "Some whole numbers have more digits than a number of 64 bits can hold: they were read as text."
 
 
 class Way(NamedTuple):
@@ -103,9 +115,10 @@ def numbers(shapes: Shapes) -> list[Way]:
 
 def _way(counts: Mapping[str, int], notation: Notation) -> Way:
     """The reading in this notation, without what no cell makes use of."""
-    fitting = [(found, counts[shape]) for shape in counts if (found := re.fullmatch(pattern(notation), shape))]
+    matched = [(re.fullmatch(pattern(notation), shape), cells) for shape, cells in counts.items()]
+    fitting = [(number, cells) for number, cells in matched if number and is_balanced(number)]
     digits = [found["number"] for found, _ in fitting]
-    grouped = notation.thousands is not None and any(re.search(r"\d\D\d{3}", _whole(one, notation)) for one in digits)
+    grouped = notation.thousands is not None and any(re.search(r"\d\D\d{2,3}", _whole(one, notation)) for one in digits)
     marked = any(notation.decimal in one for one in digits)
     used = {
         "thousands": notation.thousands if grouped else None,
@@ -126,6 +139,8 @@ def dates(shapes: Shapes) -> Iterator[Way]:
     marks = Counter(found[1] for shape in shapes.counts if (found := _MARK.match(shape)))
     mark = marks.most_common(1)[0][0] if marks else ""
     orders = [order for order in ORDERS if shapes.dates[order]]
+    if len({shapes.dates[order] for order in orders}) == 1 and len(orders) == len(ORDERS):
+        orders = ["YMD"]  # months have names: the dates are the same in every order
     if shapes.dates["DMY"] == shapes.dates["MDY"] and mark == ".":
         orders = [order for order in orders if order != "MDY"]
     for order in orders:
@@ -137,7 +152,14 @@ def markers(shapes: Shapes) -> dict[str, int]:
     return {shape: cells for shape, cells in shapes.counts.items() if shape.lower() in MARKERS}
 
 
-def is_code(shapes: Shapes) -> bool:
-    """True if numbers with leading zeros all have as many digits, as codes have."""
-    widths = {len(shape) for shape in shapes.counts if shape.strip("09") == ""}
-    return shapes.padded and len(widths) == 1
+def code_of(shapes: Shapes, *, within_64_bits: bool) -> Code | None:
+    """The kind of codes that these whole numbers are; None if they are numbers.
+
+    within_64_bits: all of them are.
+    """
+    digits = {shape for shape in shapes.counts if shape.strip("09") == ""}
+    if shapes.padded and len({len(shape) for shape in digits}) == 1 and "0" not in digits:
+        return Code.PADDED
+    if shapes.padded and all(_PHONE.fullmatch(shape) for shape in shapes.counts):
+        return Code.PHONE
+    return None if within_64_bits or not any(map(_LONG.fullmatch, shapes.counts)) else Code.LONG

@@ -13,7 +13,7 @@ import pyarrow as pa
 from app.faults import Fault, place
 from app.ingest.cell_patterns import Sample, Shapes, padded
 from app.ingest.column_reader import ColumnReader
-from app.ingest.notation_candidates import Evidence, Way, dates, is_code, markers, numbers, ways
+from app.ingest.notation_candidates import Evidence, Way, code_of, dates, markers, numbers, ways
 from app.ingest.reader_result import refuse
 from app.ingest.stray_cells import few
 from app.ingest.type_inference import NUMBERS, Form, narrow_all
@@ -120,9 +120,11 @@ def _choose(reader: ColumnReader, shapes: Shapes, found: list[Way], evidence: Ev
     strays = shapes.total - sum(words.values()) - fit
     if not reader.given and (not fit or fit < MOSTLY * (fit + strays)):
         return
-    if not reader.given and found[0].kind is ColumnKind.NUMERIC and is_code(shapes):
-        reader.code, reader.form = True, Form.TEXT
-        return
+    if not reader.given and found[0].kind is ColumnKind.NUMERIC:
+        reader.code = code_of(shapes, within_64_bits=reader.form is Form.INTEGER or found[0].whole)
+        if reader.code is not None:
+            reader.form = Form.TEXT
+            return
     way = evidence.decides(found)
     numbers_alone = len(found) == 1 and found[0].kind is ColumnKind.NUMERIC and not shapes.padded
     if reader.form in NUMBERS and numbers_alone and found[0].notation == reader.notation:

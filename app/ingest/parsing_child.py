@@ -158,6 +158,7 @@ def _how(file_format: FileFormat, reading: Reading, options: ReadOptions) -> Fil
         encoding=reading.encoding,
         header=reading.header,
         missing=options.missing,
+        comment=options.comment,
     )
 
 

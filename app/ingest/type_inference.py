@@ -2,12 +2,14 @@
 
 A column has the first form that *all* its values over the whole file have; a column without values has none.
 
-- Missing: the tokens in `app.ml.contract.missing_markers.MISSING`, also with spaces around them and in quotes.
-- Numbers may have spaces around them, a leading plus, an exponent (`1E+05`); whole numbers beyond 64 bits are floats;
-  0 and 1 are numbers. Hexadecimal is text. Files separated by semicolons may write 3,14 for 3.14.
+- Missing: the tokens in `app.ml.contract.missing_markers.MISSING`, also with spaces around them and in quotes; in a
+  column of text only the empty cell.
+- Numbers may have spaces around them, a leading plus, an exponent (`1E+05`); 0 and 1 are numbers. Whole numbers that
+  are rounded as floats, and are not all within 64 bits, are text. Hexadecimal is text. Files separated by semicolons
+  may write 3,14 for 3.14.
 - Booleans are `true` and `false` in any case; yes, no, t, f stay categories.
 - Datetimes are ISO 8601 dates, or dates and times to the microsecond, all without a zone (read as UTC) or all with.
-- Text keeps its spaces.
+- Text is without the spaces around it.
 """
 
 from collections import defaultdict
@@ -27,6 +29,10 @@ _PROBES = np.array([0, 1, 2, 5, 11, 23, 47, 95])
 """Rows of the cells that show which forms a column cannot have."""
 PROBED = 64
 """Values tried first: Arrow writes an error text for every value that does not fit, and goes on."""
+
+
+EXACT, EXACT_DIGITS = 2.0**53, 16
+"""The largest whole number up to which floats hold all, and its digits."""
 
 
 class Form(Enum):
@@ -170,9 +176,17 @@ def _integer(values: pa.Array) -> pa.Array:
     return read
 
 
+def _float(values: pa.Array) -> pa.Array:
+    read = values.cast(pa.float64())
+    if (pc.max(pc.binary_length(values)).as_py() or 0) >= EXACT_DIGITS:
+        beyond = pc.and_(pc.greater(pc.abs(read), EXACT), pc.match_substring_regex(values, r"^\s*[-+]?[0-9]+\s*$"))
+        _demand(pc.invert(beyond))
+    return read
+
+
 def _decimal_comma(values: pa.Array) -> pa.Array:
     _demand(pc.invert(pc.match_substring(values, ".")))
-    return pc.replace_substring(values, ",", ".").cast(pa.float64())
+    return _float(pc.replace_substring(values, ",", "."))
 
 
 def _boolean(values: pa.Array) -> pa.Array:
@@ -203,7 +217,7 @@ _PATTERNS = {
 """Every cell of a form fits its pattern; a few cells fit it that do not have the form."""
 _READ: dict[Form, Callable[[pa.Array], pa.Array]] = {
     Form.INTEGER: _integer,
-    Form.FLOAT: lambda values: values.cast(pa.float64()),
+    Form.FLOAT: _float,
     Form.DECIMAL_COMMA: _decimal_comma,
     Form.BOOLEAN: _boolean,
     Form.NAIVE: _naive,

@@ -32,13 +32,20 @@ class HeaderRow(StrEnum):
     DETECT = "detect"
 
 
+class DuplicateNames(StrEnum):
+    """Columns that have the name of another: refused, or numbered."""
+
+    REFUSE = "refuse"
+    NUMBER = "number"
+
+
 class ReadOptions(Wire):
     """Options that an upload gives for its file; the defaults are inferred from the file."""
 
     header: HeaderRow = Field(
         HeaderRow.DETECT,
         description="`present`: the first row holds the names; `absent`: it holds values, and the columns are named "
-        "column_1, column_2, …; `detect`: it holds values if all of its cells are numbers or missing.",
+        "column_1, column_2, …; `detect`: it holds values if its cells are of the kinds of those below it.",
     )
     encoding: str | None = Field(
         None, description="Encoding of a text file; null: UTF-8, or UTF-16 if it begins with that byte order mark."
@@ -49,6 +56,14 @@ class ReadOptions(Wire):
     )
     sheet: str | None = Field(
         None, description="Sheet of a workbook, by its name or its number from 1; null: the first."
+    )
+
+    delimiter: str | None = Field(None, description="Character between the fields of a row; null: detected.")
+    skip_rows: int | None = Field(None, description="Number of lines above the table; null: detected.")
+    header_row: int | None = Field(None, description="Line of the names, from 1; null: the first row of the table.")
+    comment: str | None = Field(None, description="Beginning of lines that hold no rows; null: there are none.")
+    duplicate_names: DuplicateNames = Field(
+        DuplicateNames.REFUSE, description="`number`: a column that has the name of another gets a number behind it."
     )
 
     def given(self, column: str) -> GivenKind | None:
@@ -68,8 +83,12 @@ class ReadOptions(Wire):
 
 
 def encoding_named(name: str) -> str | None:
-    """The encoding of `ENCODINGS` that goes by this name or an alias of it; None if there is none."""
-    return _BY_NAME.get(_key(name))
+    """The encoding of `ENCODINGS` that goes by this name or an alias of it; None if there is none.
+
+    latin-1 and ASCII are windows-1252, as browsers have it: files that are called so hold its quotes and its €.
+    """
+    encoding = _BY_NAME.get(_key(name))
+    return "windows-1252" if encoding == "latin-1" or _key(name) == "ascii" else encoding
 
 
 def _key(name: str) -> str:

@@ -11,7 +11,7 @@ from app.ingest.text_encoding import UTF8, Transcoded
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 16
-NOT_UTF8 = "save the file as UTF-8, or give its encoding, such as encoding=latin-1."
+NOT_UTF8 = "save the file as UTF-8, or give its encoding, such as encoding=windows-1252."
 """Advice about a text file that cannot be read."""
 
 

@@ -39,6 +39,7 @@ class FileReading(Wire):
     missing: list[str] = Field(
         [], description="Cells given at upload as markers of a missing value, beside the usual ones."
     )
+    comment: str | None = Field(None, description="Beginning of lines that hold no rows; null: none was given.")
 
 
 class Dataset(Wire):

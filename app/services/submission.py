@@ -17,8 +17,9 @@ from app.ml.contract.columns import TableColumn
 from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
 from app.ml.models.header import Header
 from app.ml.operations import kind_of, kind_records, kinds
+from app.ml.tables.csv_dialect import BLANK, DELIMITERS
 from app.ml.tables.data_sheet import Column
-from app.schemas.datasets import Dataset, FileReading
+from app.schemas.datasets import Dataset
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
 from app.services.datasets import at_hand
@@ -240,16 +241,23 @@ def _completed(new: NewJob, understood: _Understood) -> NewJob:
 
 def sheet(dataset: Dataset) -> Sheet:
     """The description of a dataset for the core."""
-    return Sheet(dataset.digest, dataset.rows, tuple(map(_column, dataset.columns)), _unusual(dataset.reading))
+    return Sheet(dataset.digest, dataset.rows, tuple(map(_column, dataset.columns)), _unusual(dataset))
 
 
-def _unusual(reading: FileReading | None) -> dict[str, JSON]:
-    """The reading options by which another file of the same origin is read alike."""
+def _unusual(dataset: Dataset) -> dict[str, JSON]:
+    """The reading options by which another file of the same origin is read alike, where they are not the usual ones."""
+    reading = dataset.reading
     if reading is None:
         return {}
-    usual = reading.encoding in {None, "utf-8"}
-    found: dict[str, JSON] = {} if usual else {"encoding": reading.encoding}
-    return found | ({"missing": reading.missing} if reading.missing else {})
+    options: dict[str, JSON] = {
+        "encoding": None if reading.encoding == "utf-8" else reading.encoding,
+        "missing": reading.missing or None,
+        "comment": reading.comment,
+        "delimiter": reading.delimiter if reading.delimiter not in {*DELIMITERS, BLANK} else None,
+    }
+    if reading.header is False:
+        options |= {"header": False, "columns": len(dataset.columns)}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _column(of: Column) -> TableColumn:

@@ -144,7 +144,7 @@ def test_cells_are_read_in_the_notation_of_the_training_data(delimiter, encoding
     lines = [
         ["", "price", "rate", "when", "plan", "store", "area"],
         ["0", "1.234,50", "12.5 %", "31.03.2024", "café", "5.0", "80"],
-        ["1", "?", "n.b.", "NA", "null", "-999", "unknown"],
+        ["1", "?", "n.b.", "NA", "", "-999", "unknown"],
     ]
     body = "\n".join(map(delimiter.join, lines)).encode(encoding)
     reading = {"missing": ["-999"]} | ({} if encoding == "utf-8" else {"encoding": encoding})
@@ -155,15 +155,62 @@ def test_cells_are_read_in_the_notation_of_the_training_data(delimiter, encoding
     assert named == read
 
 
-def test_what_does_not_fit_the_notation_is_a_fault_of_its_cell():
+def test_words_that_do_not_fit_the_notation_are_faults_and_numbers_of_another_are_missing():
     body = b"price;rate;when;plan;store;area\nabc;0.5;2024-13-01;x;5;1\n"
     read = read_rows(csv_document(body, NOTED, max_rows=MOST, reading={}), NOTED, max_rows=MOST, let_bad_rows_pass=True)
     assert [fault.pointer for fault in read.faults] == ["/data/0/0"]
     with pytest.raises(InvalidData) as refusal:
         read_rows(csv_document(body, NOTED, max_rows=MOST, reading={}), NOTED, max_rows=MOST)
-    assert [fault.pointer for fault in refusal.value.faults] == ["/data/0/0", "/data/0/1", "/data/0/2"]
+    assert [fault.pointer for fault in refusal.value.faults] == ["/data/0/0"]
 
 
 def test_other_encodings_than_that_of_the_training_data_are_refused():
     with pytest.raises(InvalidEncoding):
         csv_document("plan\ncafé\n".encode("latin-1"), NOTED, max_rows=MOST, reading={})
+
+
+NUMBERS = tuple(InputColumn(name=name, kind="numeric", nullable=True) for name in ("a", "b"))
+
+
+def document(body, inputs=NUMBERS, **reading):
+    return csv_document(body, inputs, max_rows=MOST, reading=reading)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'"a","b"\n1,2\n3,4\n',
+        b'"a";"b"\n1;2\n3;4\n',
+        b'"b", "a"\n2, 1\n4, 3\n',
+        b"a b\n1 2\n3  4\n",
+        b"Title\n\na,b\n1,2\n3,4\n",
+        b"sep=;\na;b\n1;2\n3;4\n",
+        b"a,b,\n1,2,\n3,4,\n",
+    ],
+)
+def test_bodies_in_other_dialects_are_the_same_rows(body):
+    read = read_rows(document(body), NUMBERS, max_rows=MOST)
+    assert [column.to_pylist() for column in read.table.columns] == [[1, 3], [2, 4]]
+
+
+def test_a_model_of_a_file_without_names_takes_such_rows():
+    inputs = tuple(InputColumn(name=f"column_{number}", kind="numeric") for number in (1, 2))
+    whole = document(b"1.5,2,9\n3.5,4,9\n", inputs, header=False, columns=3)
+    assert (whole["columns"], whole["data"][0][:2]) == (["column_1", "column_2", "column_3"], [1.5, 2])
+    assert document(b"1.5,2\n", inputs, header=False, columns=3) == {
+        "columns": ["column_1", "column_2"],
+        "data": [[1.5, 2]],
+    }
+    named = document(b"column_1,column_2\n1,2\n", inputs, header=False, columns=3)
+    assert named["data"] == [[1, 2]]
+
+
+def test_a_blank_line_is_a_row_of_a_body_of_one_column():
+    inputs = NUMBERS[:1]
+    assert document(b"a\n1\n\n3\n", inputs)["data"] == [[1], [None], [3]]
+
+
+def test_strays_among_numbers_are_missing_as_in_an_upload():
+    assert document(b"a,b\ninf,8?\n1,2\n")["data"] == [[None, None], [1, 2]]
+    assert document(b"a,b\ninf,8?\n")["data"] == [[None, None]]
+    assert document(b"a,b\nx,y\n1,z\n")["data"] == [[None, "y"], [1, "z"]]

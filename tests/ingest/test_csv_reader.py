@@ -53,7 +53,7 @@ def test_semicolons_with_decimal_commas(parse):
 
 def test_one_column_and_blank_lines(parse):
     _, table = parse(b"\n\nage\n31\n\n44\n")
-    assert table.to_pydict() == {"age": [31, 44]}
+    assert table.to_pydict() == {"age": [31, None, 44]}
 
 
 def test_a_type_that_shows_late_holds_for_the_whole_file(parse):
@@ -68,10 +68,10 @@ def test_a_type_that_shows_late_holds_for_the_whole_file(parse):
     assert [c.first_row for c in parsed.chunks] == [0, *np.cumsum([c.rows for c in parsed.chunks])[:-1]]
 
 
-def test_whole_numbers_beyond_64_bits_become_floats(parse):
+def test_whole_numbers_beyond_64_bits_stay_as_they_are_written(parse):
     _, table = parse(b"a,b\n9223372036854775807,9223372036854775808\n1,2\n")
     assert table.column("a").to_pylist() == [2**63 - 1, 1]
-    assert table.column("b").to_pylist() == [2.0**63, 2.0]
+    assert table.column("b").to_pylist() == ["9223372036854775808", "2"]
 
 
 def test_infinite_values_are_missing_and_reported_so(parse):
@@ -93,12 +93,11 @@ SEEDED = {
     "a lone surrogate": (b"a,b\n\xed\xa0\x80,2\n", {"/line/2/column/a": "not_utf8"}),
     "not utf-8 in a field of several lines": (b'a,b,c\n1,"x\ny",\xff\n', {"/line/3/column/c": "not_utf8"}),
     "nul": (b"a,b\n1,2\nSECRET\0,4\n", {"/line/3/column/a": "nul_character"}),
-    "an open quote": (b'a,b\n1,2\n3,"SECRET\n5,6\n', {"/line/3/column/b": "unclosed_quote"}),
-    "an open quote in the last field": (b'a,b\n1,2\n3,"', {"/line/3/column/b": "unclosed_quote"}),
-    "an open quote in the header": (b'a,"SECRET\n1,2\n', {"/line/1/column/2": "unclosed_quote"}),
+    "an open quote": (b'a,b\n1,2\n3,"SECRET\n5,6\n7\n', {"/line/3/column/b": "unclosed_quote"}),
+    "an open quote in the last field": (b'a,b,c\n1,2,3\n3,"', {"/line/3/column/b": "unclosed_quote"}),
+    "an open quote in the header": (b'a,"SECRET\n1,2\n3\n', {"/line/1/column/2": "unclosed_quote"}),
     "a column twice": (b"a,b, a\n1,2,3\n", {"/line/1/column/a": "duplicate_column"}),
     "a name with a slash": (b"a/b~c,d\n1,\xff\n\xff,2\n", {"/line/2/column/d": "not_utf8", "/line/3/column/a~1b~0c": "not_utf8"}),
-    "a name too long": (b"a" * 201 + b",b\n1,2\n", {"/line/1/column/1": "bad_name"}),
     "only a header": (b"a,b\n", {"": "no_rows"}),
     "only a header without an end": (b"a,b", {"": "no_rows"}),
     "only blank lines": (b"\n\n \n", {"": "no_rows"}),
@@ -161,7 +160,7 @@ CELLS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters=
 
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=10))
 @settings(max_examples=60, deadline=None)
-def test_quoted_text_comes_back_as_it_was(rows):
+def test_quoted_text_comes_back_but_for_blanks_around_it(rows):
     written = io.StringIO(newline="")
     csv.writer(written, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *rows])
     with tempfile.TemporaryFile() as file:
@@ -169,4 +168,4 @@ def test_quoted_text_comes_back_as_it_was(rows):
         file.flush()
         reading = delimited.read(Source.of(file.fileno(), 1 << 20), Limits(100, 2, 1 << 20, 1 << 20), ReadOptions())
         found = [row for batch in reading.batches for row in zip(*(c.to_pylist() for c in batch), strict=True)]
-    assert found == rows
+    assert found == [tuple(cell.strip() for cell in row) for row in rows]

@@ -11,7 +11,7 @@ from pydantic import WithJsonSchema
 from app.api.edge.openapi import declare
 from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import PAGE, Cursor, DatasetPath, Limit, Offset, ServicesDep
-from app.api.params.reading_options import OptionsOfForm, OptionsOfQuery
+from app.api.params.reading_options import OptionsOfForm, OptionsOfQuery, with_charset
 from app.api.uploads.multipart import FileFormRoute
 from app.api.uploads.spool import Spool, demand_raw, receive
 from app.errors import InvalidData
@@ -76,6 +76,7 @@ async def create_dataset(
     `Content-Encoding` gzip or deflate is decompressed first, and the limit on size counts decompressed bytes.
     """
     demand_raw(request)
+    options = with_charset(options, request.headers.get("content-type", ""))
     with services.datasets.spool() as file:
         spool = Spool(file)
         await receive(request, spool, request.app.settings.max_upload_bytes)

@@ -1,16 +1,20 @@
 """Dates and times in text, by the order of day, month and year.
 
 A date is numbers with `.`, `/` or `-` between them; the year has four digits, or two where it comes last (69 to 99 are
-the years 1969 to 1999). Eight digits alone are a date that begins with the year. A time of day may follow the marks:
-hours and minutes, seconds with a fraction, AM or PM, and an offset from UTC. A time without an offset is UTC.
+the years 1969 to 1999). Eight digits alone are a date that begins with the year. The month may be a name or its
+abbreviation in one of the languages of `month_names`. A month of a year (1949-01, 09/2024, Jan 1974), a quarter
+(2024-Q3) and an ISO week (2024-W05) are their first day. A time of day may follow a date: hours and minutes, seconds
+with a fraction, AM or PM, and an offset from UTC. A time without an offset is UTC.
 """
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from app.ml.contract.month_names import MONTHS
 
 TIME = pa.timestamp("us", "UTC")
 
@@ -26,10 +30,31 @@ _PARTS = {
 _CLOCK = (
     r"(?:(?:T|,? +)(?P<hour>[0-9]{1,2})"
     r"(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,6}))?)?)?"
-    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?(?:Z|(?P<offset>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?$"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
+    r"(?: ?(?:Z|UTC|GMT)| ?(?P<offset>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?$"
 )
 _WRITTEN: dict[DateOrder, str] = {"YMD": "YMD", "DMY": "DMy", "MDY": "MDy"}
 _PATTERNS = {order: "^" + "[./-]".join(_PARTS[part] for part in parts) + _CLOCK for order, parts in _WRITTEN.items()}
+_NAME = r"(?P<name>" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\.?"
+_NAMED = (
+    rf"(?i)^{_PARTS['D']}(?:st|nd|rd|th)?[ ./-]*(?:of |de |di |d')?{_NAME},?(?: de| del|[ ./-])*{_PARTS['y']}{_CLOCK}",
+    rf"(?i)^{_NAME}[ ./-]*{_PARTS['D']}(?:st|nd|rd|th)?(?:, *|[ ./-]+){_PARTS['y']}{_CLOCK}",
+    rf"(?i)^{_PARTS['Y']}[ ./-]*{_NAME}[ ./-]*{_PARTS['D']}{_CLOCK}",
+    rf"(?i)^{_NAME}[ ,./-]*{_PARTS['Y']}$",
+    rf"(?i)^{_NAME}[-']{_PARTS['y']}$",
+)
+"""Dates with the name of a month, in any order: it is the same in all."""
+_PERIODS = (
+    r"^(?P<year>[0-9]{4})[-/](?P<month>[0-9]{1,2})$",
+    r"^(?P<month>[0-9]{1,2})[-/](?P<year>[0-9]{4})$",
+    r"^(?P<year>[0-9]{4})[ -]?[Qq](?P<quarter>[1-4])$",
+    r"^[Qq](?P<quarter>[1-4])[ /-]?(?P<year>[0-9]{4})$",
+    r"^(?P<year>[0-9]{4})-?[Ww](?P<week>[0-9]{2})(?:-?(?P<weekday>[1-7]))?$",
+)
+"""Months, quarters and weeks of a year."""
+_OTHERS = (*_NAMED, *_PERIODS)
+_MONTH_NUMBERS = np.array([0, *MONTHS.values()])
+DATE_PATTERNS = (*_PATTERNS.values(), *_OTHERS)
 
 Numbers = NDArray[np.int64]
 
@@ -38,23 +63,92 @@ def moments(cells: pa.Array, order: DateOrder) -> pa.Array:
     """Cells without spaces around them as times; null where one is null or no time in this order."""
     if order == "YMD":
         cells = pc.replace_substring_regex(cells, "^([0-9]{4})([0-9]{2})([0-9]{2})$", r"\1-\2-\3")
-    found = pc.extract_regex(cells, _PATTERNS[order])
-    year, month, day, hour, minute, second, hours, minutes = (
-        _numbers(found, name) for name in ("year", "month", "day", "hour", "minute", "second", "hours", "minutes")
-    )
-    year = np.where(pc.fill_null(pc.less(pc.binary_length(_part(found, "year")), 3), False), _century(year), year)
-    fraction = _numbers(found, "fraction", padded=6)
-    half = pc.fill_null(pc.ascii_upper(_part(found, "half")), "").to_numpy(zero_copy_only=False)
+    times = _moments(cells, _PATTERNS[order])
+    for pattern in _OTHERS:
+        if times.null_count == cells.null_count:
+            break
+        unread = np.flatnonzero(pc.and_(pc.is_null(times), pc.is_valid(cells)).to_numpy(zero_copy_only=False))
+        others = _moments(cells.take(pa.array(unread)), pattern)
+        if others.null_count < len(others):
+            chosen = np.arange(len(times))
+            chosen[unread] = len(times) + np.arange(len(unread))
+            times = pa.concat_arrays([times, others]).take(pa.array(chosen))
+    return times
+
+
+def _moments(cells: pa.Array, pattern: str) -> pa.Array:
+    """Cells as times; null where one does not have this pattern."""
+    parts = _Parts(pc.extract_regex(cells, pattern))
+    year, month, day = parts.numbers("year"), parts.months(), parts.numbers("day", absent=1)
+    year = np.where(parts.lengths("year") == 2, _century(year), year)
+    hour, minute, second = (parts.numbers(name) for name in ("hour", "minute", "second"))
+    hours, minutes, fraction = parts.numbers("hours"), parts.numbers("minutes"), parts.numbers("fraction", digits=6)
+    half = pc.ascii_upper(parts.texts("half")).to_numpy(zero_copy_only=False)
     sound = (half == "") | ((hour >= 1) & (hour <= 12))
     hour = np.where(half == "", hour, hour % 12 + 12 * (half == "P"))
     months = ((np.clip(year, 0, 9999) - 1970) * 12 + np.clip(month, 1, 12) - 1).astype("M8[M]")
     days = months.astype("M8[D]") + (day - 1)
     sound &= (month >= 1) & (month <= 12) & (day >= 1) & (days.astype("M8[M]") == months)
+    if parts.has("week"):
+        weekday = parts.numbers("weekday", absent=1)
+        days, in_year = _days_of_weeks(months.astype("M8[D]"), parts.numbers("week"), weekday)
+        sound &= in_year
     sound &= (hour < 24) & (minute < 60) & (second < 60) & (hours < 24) & (minutes < 60)
-    sign = np.where(pc.fill_null(pc.equal(_part(found, "offset"), "-"), False), -1, 1)
+    sign = np.where(parts.texts("offset").to_numpy(zero_copy_only=False) == "-", -1, 1)
     seconds = (hour * 60 + minute - sign * (hours * 60 + minutes)) * 60 + second
     stamps = (days.astype(np.int64) * 86_400 + seconds) * 1_000_000 + fraction
-    return pa.array(stamps, mask=~(sound & found.is_valid().to_numpy(zero_copy_only=False))).cast(TIME)
+    return pa.array(stamps, mask=~(sound & parts.matched)).cast(TIME)
+
+
+class _Parts(NamedTuple):
+    """The parts of dates, as an array of structures; null where a cell is no date."""
+
+    cells: pa.Array
+
+    @property
+    def matched(self) -> NDArray[np.bool_]:
+        matched: NDArray[np.bool_] = self.cells.is_valid().to_numpy(zero_copy_only=False)
+        return matched
+
+    def has(self, name: str) -> bool:
+        return self.cells.type.get_field_index(name) >= 0
+
+    def texts(self, name: str) -> pa.Array:
+        """A part as text, empty where it is not written."""
+        if not self.has(name):
+            return pa.repeat("", len(self.cells))
+        return pc.fill_null(pc.struct_field(self.cells, name), "")
+
+    def lengths(self, name: str) -> Numbers:
+        lengths: Numbers = pc.binary_length(self.texts(name)).to_numpy()
+        return lengths
+
+    def numbers(self, name: str, *, absent: int = 0, digits: int = 1) -> Numbers:
+        """A part as whole numbers, with zeros behind it up to so many digits; `absent` where it is not written."""
+        texts = self.texts(name)
+        written = pc.if_else(pc.equal(texts, ""), str(absent), pc.utf8_rpad(texts, digits, "0"))
+        numbers: Numbers = written.cast(pa.int64()).to_numpy()
+        return numbers
+
+    def months(self) -> Numbers:
+        """The month from 1: by its number, its name or the quarter; else the first."""
+        if self.has("name"):
+            names = pc.index_in(pc.utf8_lower(self.texts("name")), value_set=pa.array(list(MONTHS)))
+            return _MONTH_NUMBERS[pc.fill_null(names, -1).to_numpy() + 1]
+        if self.has("quarter"):
+            return 3 * self.numbers("quarter", absent=1) - 2
+        return self.numbers("month", absent=1)
+
+
+def _days_of_weeks(
+    years: NDArray[np.datetime64], week: Numbers, weekday: Numbers
+) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
+    """Days of ISO 8601 weeks of years, given by their first day, and whether the year has the week."""
+    fourth = years + 3  # of January: always in the first week
+    monday = fourth - (fourth.astype(np.int64) + 3) % 7
+    days = monday + 7 * (week - 1) + (weekday - 1)
+    thursday = monday + 7 * (week - 1) + 3
+    return days, (week >= 1) & (thursday.astype("M8[Y]") == years.astype("M8[Y]"))
 
 
 def are_dates(numbers: pa.Array) -> bool:
@@ -68,14 +162,3 @@ def are_dates(numbers: pa.Array) -> bool:
 
 def _century(year: Numbers) -> Numbers:
     return np.where(year < 69, year + 2000, year + 1900)
-
-
-def _part(found: pa.Array, name: str) -> pa.Array:
-    return pc.struct_field(found, name)
-
-
-def _numbers(found: pa.Array, name: str, padded: int = 1) -> Numbers:
-    """A part as whole numbers, 0 where it is not written."""
-    digits = pc.utf8_rpad(pc.fill_null(_part(found, name), "0"), padded, "0")
-    numbers: Numbers = digits.cast(pa.int64()).to_numpy()
-    return numbers

@@ -1,17 +1,17 @@
 """Notation of the text cells of a column as numbers, times or truth values, and its parser.
 
-A cell is missing, fits the notation, or does not. Spaces around it count for nothing, but texts and categories keep
-theirs.
+A cell is missing, fits the notation, or does not. Spaces around it count for nothing.
 
 - A number has digits, a sign, a decimal mark and an exponent; by its notation also a thousands separator, a currency
-  in front or behind, or a percent sign. 12.5 % is read as the fraction 0.125.
+  in front or behind, or a percent sign. 12.5 % is read as the fraction 0.125. (5.00) and 5.00- are -5, as in accounts.
 - A time is a date in the notation's order, with or without a time of day (`app.ml.contract.dates_and_times`).
 - A truth value is true or false, yes or no, y or n, t or f, 1 or 0.
-- Texts and categories are what is written.
+- Texts and categories are what is written. Only an empty cell is missing among them, and what the caller gives as
+  missing: NA and none are words.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias
 
@@ -80,19 +80,16 @@ def read_and_misfits(
     return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
 
 
-def bare(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
-    """Without spaces around the cells; null where one is missing."""
+def bare(values: pa.Array, missing: tuple[str, ...] = (), markers: Sequence[str] = MISSING) -> pa.Array:
+    """Without spaces around the cells; null where one is missing, by the usual markers or further ones."""
     trimmed = pc.utf8_trim_whitespace(values)
-    return pc.if_else(_is_missing(trimmed, missing), pa.scalar(None, pa.string()), trimmed)
+    is_missing = pc.is_in(trimmed, value_set=pa.array([*markers, *(marker.strip() for marker in missing)]))
+    return pc.if_else(is_missing, pa.scalar(None, pa.string()), trimmed)
 
 
 def without_missing(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
-    """The cells as they are, spaces and all; null where one is missing."""
-    return pc.if_else(_is_missing(pc.utf8_trim_whitespace(values), missing), pa.scalar(None, pa.string()), values)
-
-
-def _is_missing(trimmed: pa.Array, missing: tuple[str, ...]) -> pa.Array:
-    return pc.is_in(trimmed, value_set=pa.array([*MISSING, *(marker.strip() for marker in missing)]))
+    """Words without spaces around them; null where a cell is empty or one of `missing`."""
+    return bare(values, missing, markers=("",))
 
 
 def _whole_numbers(cells: pa.Array, notation: Notation) -> pa.Array:
@@ -107,7 +104,16 @@ def _numbers(cells: pa.Array, notation: Notation) -> pa.Array:
 def _written_plainly(cells: pa.Array, notation: Notation) -> pa.Array:
     """Numbers as programs write them, null where a cell is none; a percentage without its sign."""
     found = pc.extract_regex(cells, pattern(notation))
-    sign, digits, exponent = (pc.struct_field(found, name) for name in ("sign", "number", "exponent"))
+    sign, digits, exponent, opened, closed = (
+        pc.struct_field(found, name) for name in ("sign", "number", "exponent", "opened", "closed")
+    )
+    flat = pc.match_substring_regex(digits, "[.,]$")  # 5.- is no debt
+    accounted = pc.or_(pc.not_equal(opened, ""), pc.and_(pc.not_equal(closed, ""), pc.invert(flat)))
+    if pc.any(accounted).as_py():
+        balanced = pc.equal(pc.equal(opened, "("), pc.equal(closed, ")"))
+        sound = pc.or_(pc.invert(accounted), pc.and_(balanced, pc.equal(sign, "")))
+        digits = pc.if_else(sound, digits, pa.scalar(None, pa.string()))
+        sign = pc.if_else(accounted, "-", sign)
     if notation.thousands is not None:
         digits = pc.replace_substring_regex(digits, _SEPARATORS[notation.thousands], "")
     if notation.decimal == ",":
@@ -119,16 +125,30 @@ def _written_plainly(cells: pa.Array, notation: Notation) -> pa.Array:
 
 @lru_cache(256)
 def pattern(notation: Notation) -> str:
-    """The regular expression of a number, with the groups sign, number and exponent."""
+    """The regular expression of a number, with the groups opened, sign, number, exponent and closed.
+
+    Parentheses have to be a pair, which the expression does not demand: see `is_balanced`.
+    """
     decimal = re.escape(notation.decimal)
     whole = "[0-9]+"
     if notation.thousands is not None:
-        whole = f"(?:[1-9][0-9]{{0,2}}(?:{_SEPARATORS[notation.thousands]}[0-9]{{3}})+|[0-9]+)"
+        mark = _SEPARATORS[notation.thousands]
+        lakhs = f"|[1-9][0-9]?(?:{mark}[0-9]{{2}})+{mark}[0-9]{{3}}" if mark == "," else ""
+        whole = f"(?:[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+{lakhs}|[0-9]+)"
     number = f"(?P<number>{whole}(?:{decimal}[0-9]*)?|{decimal}[0-9]+{'|' + _INFINITE if notation.plain else ''})"
     unit = "" if notation.unit is None else f"(?:{_SPACES}*{re.escape(notation.unit)}{_SPACES}*)?"
     flat = "" if notation.unit is None and notation.thousands is None else "(?:[.,][-\u2013\u2014]{1,2})?"
     percent = f"{_SPACES}*%" if notation.percent else ""
-    return f"^{unit}(?P<sign>[-+\u2212]?){unit}{number}(?P<exponent>(?:[eE][-+]?[0-9]+)?){flat}{unit}{percent}$"
+    return (
+        f"^(?P<opened>[(]?){unit}(?P<sign>[-+\u2212]?){unit}{number}(?P<exponent>(?:[eE][-+]?[0-9]+)?){flat}"
+        f"{unit}{percent}(?P<closed>[-)]?)$"
+    )
+
+
+def is_balanced(number: "re.Match[str]") -> bool:
+    """True if a match of `pattern` has one sign at most and its parentheses are a pair."""
+    opened, closed, flat = number["opened"], number["closed"], number["number"].endswith((".", ","))
+    return (opened == "(") == (closed == ")") and not (closed and number["sign"] and not flat)
 
 
 def _booleans(cells: pa.Array, _: Notation) -> pa.Array:

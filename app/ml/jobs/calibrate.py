@@ -40,7 +40,7 @@ from app.ml.models.golden import record_golden, spaced
 from app.ml.models.model import Model, encode
 from app.ml.numerics.class_probabilities.calibrator import Method
 from app.ml.numerics.processor import processor
-from app.ml.tables.casting import kinds_used, recast_columns, training_of
+from app.ml.tables.casting import kinds_wanted, recast_columns, training_of
 from app.ml.training.calibration_roles import Roles
 from app.ml.training.calibration_rows import (
     FEWEST,
@@ -127,7 +127,8 @@ def run(request: CalibrateRequest, inputs: Inputs, progress: Reporter) -> Outcom
     names = [column.name for column in model.inputs]
     roles = Roles.of(model.receipt).within({column.name for column in source.sheet.columns})
     beside = [*split_columns(trainings(model.receipt, digest)), *roles.named.values()]
-    table = source.used_as(kinds_used(model.receipt)).read(dict.fromkeys([*names, str(model.target), *beside]))
+    used = source.used_as(kinds_wanted(model, source.sheet.columns))
+    table = used.read(dict.fromkeys([*names, str(model.target), *beside]))
     division = Division(request.test_fraction, request.seed, roles)
     rows = calibration_rows(loaded, table, digest, division, stages.within(0.1, 0.7, "predicting"))
     stages(0.7, "fitting the maps")
@@ -151,7 +152,7 @@ def _faults(request: CalibrateRequest, version: Version, sheet: Sheet) -> Iterat
         yield Fault("/model", "It has one class, whose probability is always 1.", "not_offered")
     found = [*column_faults(header, header.target, sheet.columns, sheet.rows)]
     yield from (_of_dataset(fault, header.target) for fault in found)
-    recast = recast_columns(sheet.columns, kinds_used(header.receipt))
+    recast = recast_columns(sheet.columns, kinds_wanted(header, sheet.columns))
     yield from Roles.of(header.receipt).faults({column.name: column for column in recast})
     least = classes * (FEWEST + 1)
     if not found and sheet.rows < least:

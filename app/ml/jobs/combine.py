@@ -32,7 +32,7 @@ from app.ml.models.header import Header
 from app.ml.models.member_view import View, common
 from app.ml.models.model import Model, encode
 from app.ml.preparation.preparation import Preparation
-from app.ml.tables.casting import kinds_used
+from app.ml.tables.casting import kinds_used, kinds_wanted
 from app.ml.training.receipt import libraries
 from app.ml.training.reporting import readable
 from app.ml.training.table_evaluation import (
@@ -97,7 +97,7 @@ def run(request: CombineRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     versions, digest = [loaded.version for loaded in inputs.models], source.sheet.digest
     model = _committee(request, inputs.models, digest)
     header, name = versions[0].header, str(model.target)
-    source = source.used_as(kinds_used(model.receipt))
+    source = source.used_as(kinds_wanted(model, source.sheet.columns))
     seen = trainings(model.receipt, digest)
     inputs_and_truth = [*(column.name for column in model.inputs), name]
     table = source.read(dict.fromkeys([*inputs_and_truth, *split_columns(seen)]))

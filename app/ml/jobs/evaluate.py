@@ -22,7 +22,7 @@ from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Reques
 from app.ml.models import seen_rows
 from app.ml.models.header import Header
 from app.ml.preparation.target import read_classes
-from app.ml.tables.casting import kinds_used, recast_columns
+from app.ml.tables.casting import kinds_wanted, recast_columns
 from app.ml.training.reference_classes import compared_with, reference_faults
 from app.ml.training.relation_faults import evaluation_faults
 from app.ml.training.table_evaluation import (
@@ -99,7 +99,7 @@ def check(request: EvaluateRequest, known: JobContext) -> Checked:
 def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,), (loaded,) = inputs.datasets, inputs.models
     version, digest = loaded.version, source.sheet.digest
-    source = source.used_as(kinds_used(version.header.receipt))
+    source = source.used_as(kinds_wanted(version.header, source.sheet.columns))
     name, compared = _target(request, version), _compared(request, version)
     more = [one for one in (name, compared) if one is not None]
     own = trainings(version.header.receipt, digest)
@@ -149,7 +149,7 @@ def _faults(request: EvaluateRequest, version: Version, sheet: Sheet) -> Iterato
     if request.target is not None and compared is None and _truth_of(header) is None:
         yield Fault("/target", "This model predicts no target: leave it out.")
     yield from column_faults(header, name if _truth_of(header) else None, sheet.columns, sheet.rows)
-    used = recast_columns(sheet.columns, kinds_used(header.receipt))
+    used = recast_columns(sheet.columns, kinds_wanted(header, sheet.columns))
     yield from reference_faults(compared, Task(header.task), {column.name: column for column in used})
     if request.threshold is not None and len(header.classes or ()) != 2:
         yield Fault("/threshold", "It decides between two classes.")

@@ -34,7 +34,7 @@ from app.ml.models.imported_model import ImportedInput, Naming, imported, table_
 from app.ml.models.model import Model, decode, encode
 from app.ml.models.parsed_model import ParsedModel
 from app.ml.models.safetensors_format import canonical, read_document
-from app.ml.tables.casting import kinds_used
+from app.ml.tables.casting import kinds_wanted
 from app.ml.training.receipt import libraries
 from app.ml.training.table_evaluation import column_faults
 from app.references import DatasetReference
@@ -215,7 +215,7 @@ def _compared(model: Model, wanted: ImportCheck, source: Source) -> tuple[int, p
         raise InvalidRequest("The dataset of the check does not fit the model.", faults=faults)
     names = [column.name for column in model.inputs]
     comparison, golden = Comparison(), None
-    for batch in source.used_as(kinds_used(model.receipt)).batches:
+    for batch in source.used_as(kinds_wanted(model, source.sheet.columns)).batches:
         comparison = comparison.after(model, batch, wanted.prediction_columns, wanted.label_column)
         if golden is None:
             golden = batch.select(names).take(pa.array(spaced(np.arange(batch.num_rows))))

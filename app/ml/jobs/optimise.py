@@ -23,7 +23,7 @@ from app.ml.decisions.goal_search import Found, searched
 from app.ml.decisions.solution import LimitPrice, Solution, front_volume, limit_prices, shown_value, solutions
 from app.ml.decisions.training_distance import TrainingDistance
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
-from app.ml.tables.casting import kinds_used
+from app.ml.tables.casting import kinds_wanted
 from app.ml.training.table_evaluation import column_faults
 from app.references import DatasetReference
 
@@ -134,7 +134,8 @@ def _training_rows(inputs: Inputs, aims: Aims, design: Design) -> tuple[Training
     if not inputs.datasets:
         return None, design.start[None]
     (source,) = inputs.datasets
-    kinds = {name: kind for rows in aims.rows for name, kind in kinds_used(rows.model.receipt).items()}
+    sheet = source.sheet.columns
+    kinds = {name: kind for rows in aims.rows for name, kind in kinds_wanted(rows.model, sheet).items()}
     columns = common_inputs([rows.model.inputs for rows in aims.rows])
     table = source.used_as(kinds).read([column.name for column in columns])
     return TrainingDistance.of(columns, table), np.concatenate([design.start[None], design.points(table)[:STARTS]])

@@ -28,7 +28,7 @@ from app.ml.models.cluster_description import offered_outputs
 from app.ml.models.header import Header
 from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
-from app.ml.tables.casting import kinds_used, recast_columns, recast_table
+from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
 from app.ml.tables.data_sheet import Remark
 from app.ml.training.table_evaluation import column_faults
 from app.references import NAME_LENGTH, DatasetReference
@@ -149,7 +149,8 @@ def _remark(column: TableColumn) -> Remark:
 def _batches(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Iterator[pa.Table]:
     """Those that are written, then the predictions of all rows behind them."""
     (source,), (loaded,) = inputs.datasets, inputs.models
-    used = recast_columns(source.sheet.columns, kinds_used(loaded.version.header.receipt))
+    header, columns = loaded.version.header, source.sheet.columns
+    used = recast_columns(columns, kinds_wanted(header, columns))
     done = 0
     for table in inputs.written:
         done += len(table)

@@ -39,7 +39,7 @@ from app.ml.models.seen_rows import SeenRows
 from app.ml.preparation.row_hashes import row_hashes
 from app.ml.preparation.target import Target
 from app.ml.statistics.metric_value import Metric
-from app.ml.tables.casting import kinds_used, recast_columns, training_of
+from app.ml.tables.casting import kinds_wanted, recast_columns, training_of
 from app.ml.training.receipt import libraries
 from app.ml.training.reporting import monitor_curves, summary_of, unscaled_summary
 from app.ml.training.table_evaluation import EvaluatedModel, evaluate_table, only, split_columns, trainings, warnings
@@ -124,7 +124,7 @@ def run(request: UpdateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     version, model, digest = loaded.version, loaded.model, source.sheet.digest
     stages, header = Stages(progress), loaded.version.header
     stages(0.0, "reading the table")
-    kinds, spec = kinds_used(header.receipt), training_of(header.receipt)["spec"]
+    kinds, spec = kinds_wanted(header, source.sheet.columns), training_of(header.receipt)["spec"]
     roles = [name for role in ("weights", "sigma") if (name := spec.get(role)) is not None]
     split = split_columns(trainings(header.receipt, digest))
     names = dict.fromkeys([*(column.name for column in model.inputs), str(model.target), *roles, *split])

@@ -6,6 +6,7 @@ truth values in the column's notation, and numbers such as 20241231 as dates; wh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,13 +14,17 @@ import pyarrow.compute as pc
 from app.faults import Fault, place
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.column_names import no_column
-from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.columns import ColumnKind, InputColumn, TableColumn
 from app.ml.contract.given_kinds import KINDS, KindName
 from app.ml.contract.notation import PLAIN, Notation, read
 from app.ml.preparation.arrow_columns import Cells
 
 TEXTS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
-_BETWEEN_NUMBERS = {(ColumnKind.BOOLEAN, ColumnKind.NUMERIC), (ColumnKind.NUMERIC, ColumnKind.DATETIME)}
+_BETWEEN_NUMBERS = {
+    (ColumnKind.BOOLEAN, ColumnKind.NUMERIC),
+    (ColumnKind.NUMERIC, ColumnKind.BOOLEAN),
+    (ColumnKind.NUMERIC, ColumnKind.DATETIME),
+}
 
 
 def possible(given: ColumnKind, wanted: ColumnKind) -> bool:
@@ -39,6 +44,40 @@ def kinds_used(receipt: Mapping[str, JSON]) -> Mapping[str, KindName]:
         return {name: kind for member in receipt["members"] for name, kind in kinds_used(member["receipt"]).items()}
     kinds: Mapping[str, KindName] = (training_of(receipt).get("spec") or {}).get("kinds") or {}
     return kinds
+
+
+class TrainedModel(Protocol):
+    """Receipt and inputs of a model, or of its header."""
+
+    @property
+    def receipt(self) -> Mapping[str, JSON]: ...
+
+    @property
+    def inputs(self) -> Sequence[InputColumn]: ...
+
+
+def kinds_wanted(model: TrainedModel, columns: Sequence[TableColumn]) -> Mapping[str, KindName]:
+    """The kinds as which a model uses the columns of a dataset: those of its training, and those that suit its inputs.
+
+    The file of another dataset may leave the kind of a column open: an empty one suits any input, whole numbers suit
+    categories, and 0 and 1 truth values.
+    """
+    kinds, by_name = dict(kinds_used(model.receipt)), {column.name: column for column in columns}
+    for wanted in model.inputs:
+        column = by_name.get(wanted.name)
+        if column is not None and wanted.name not in kinds and _suits(column, ColumnKind(wanted.kind)):
+            kinds[wanted.name] = ColumnKind(wanted.kind).value
+    return kinds
+
+
+def _suits(column: TableColumn, wanted: ColumnKind) -> bool:
+    """True for a column of another kind than the one wanted, if its values may be of that, too."""
+    kind = ColumnKind(column.kind)
+    if kind is wanted or column.distinct == 0:
+        return kind is not wanted
+    if kind in {ColumnKind.NUMERIC, ColumnKind.BOOLEAN} and wanted in TEXTS:
+        return True
+    return (kind, wanted) == (ColumnKind.NUMERIC, ColumnKind.BOOLEAN) and {column.minimum, column.maximum} <= {0.0, 1.0}
 
 
 def kind_faults(kinds: Mapping[str, KindName], columns: Sequence[TableColumn]) -> Iterator[Fault]:
@@ -106,7 +145,7 @@ def recast_cells(cells: Cells, kind: ColumnKind, notation: Notation = PLAIN) -> 
         return read(cells, notation, kind)
     if kind in TEXTS:
         return _texts(cells)
-    if kind is ColumnKind.DATETIME:  # 20241231
+    if kind in {ColumnKind.DATETIME, ColumnKind.BOOLEAN}:  # 20241231, 0 and 1
         return read(_texts(cells), notation, kind)
     return cells.cast(_TYPES[kind])
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import are_dates
-from app.ml.contract.missing_markers import MARKERS
+from app.ml.contract.missing_markers import is_marker
 from app.ml.tables.column_statistics import STATISTICS, different
 from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark
 from app.ml.tables.identifiers import IDENTIFIER_ROWS, identifier_like
@@ -48,7 +48,9 @@ def describe(
     if remark.kind is not None and pa.types.is_string(of):
         kind = remark.kind
     known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
-    offers = [*remark.offers, *_marker_offers(kind, statistics.get("top_levels") or [])]
+    levels = statistics.get("top_levels") or []
+    offers = [*remark.offers, *_marker_offers(kind, levels)]
+    warnings += _marker_warnings(kind, levels)
     if pa.types.is_integer(of) and count and all(are_dates(chunk.drop_null()) for chunk in chunks()):
         offers.append(Offer(sentence="Read the numbers as dates: year, month and day.", kinds={name: "date:YMD"}))
     how = {"notation": remark.notation, "mostly_numbers": remark.mostly_numbers}
@@ -67,7 +69,15 @@ def _warnings(count: int, distinct: int | None, *, identifier: bool) -> Iterator
 
 def _marker_offers(kind: ColumnKind, levels: Sequence[Level]) -> Iterator[Offer]:
     """A level that is a marker of a missing value elsewhere may be one here."""
-    found = [level.value for level in levels if level.value.strip().lower() in MARKERS]
-    if kind is ColumnKind.CATEGORICAL and found:
-        words = " and ".join(map(repr, found))
-        yield Offer(sentence=f"Read {words} as missing instead of as a category.", missing=found)
+    markers = [level.value for level in levels if is_marker(level.value)]
+    if kind is ColumnKind.CATEGORICAL and markers:
+        words = " and ".join(map(repr, markers))
+        yield Offer(sentence=f"Read {words} as missing instead of as a category.", missing=markers)
+
+
+def _marker_warnings(kind: ColumnKind, levels: Sequence[Level]) -> Iterator[str]:
+    """Warnings about such levels, with the number of their rows."""
+    if kind is ColumnKind.CATEGORICAL:
+        for level in filter(lambda level: is_marker(level.value), levels):
+            cells = "1 value is" if level.count == 1 else f"{level.count} values are"
+            yield f"{cells} {level.value!r}, kept as a category; give missing={level.value} to read it as missing."

@@ -1,5 +1,6 @@
 """Text cells of a table as the values that JSON would have, read as those of the training data were."""
 
+import math
 import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -13,13 +14,15 @@ from app.ml.contract.notation import PLAIN, Notation, read_and_misfits, without_
 from app.ml.tables.casting import TEXTS
 
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
+_DIGIT = re.compile("[0-9]")
 NUMBER = re.compile(r"\s*[+-]?([0-9]++(?:\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?\s*+", re.ASCII)
 
 
 def read_texts(column: InputColumn | None, cells: Sequence[str], missing: Collection[str] = ()) -> list[object]:
-    """A cell that does not fit the column stays a text, which is a fault like any other text.
+    """Values of the cells; one that does not fit the column is missing, as where an upload gives the kind of a column.
 
-    column: None for one that the model does not have. missing: markers of a missing value in all columns.
+    Where no cell fits, words without a digit stay texts, which are faults like any other text. column: None for one
+    that the model does not have. missing: markers of a missing value in all columns.
     """
     if column is None:
         return [cell or None for cell in cells]
@@ -29,7 +32,9 @@ def read_texts(column: InputColumn | None, cells: Sequence[str], missing: Collec
         return _values(cells, ColumnKind(column.kind), notation, lenient=True)
     if kind is ColumnKind.NUMERIC and notation.plain:
         markers = {*MISSING, *notation.missing}
-        return [None if cell.strip() in markers else _number(cell) for cell in cells]
+        numbers = [None if cell.strip() in markers else _number(cell) for cell in cells]
+        if str not in set(map(type, numbers)):
+            return numbers
     return _values(cells, kind, notation, lenient=False)
 
 
@@ -37,14 +42,20 @@ def _values(cells: Sequence[str], kind: ColumnKind, notation: Notation, *, lenie
     array = pa.array(cells, pa.string())
     if kind in TEXTS:
         return list(without_missing(array, notation.missing).to_pylist())
-    found, wrong = read_and_misfits(array, notation, kind)
-    values = map(_plain, found.to_pylist())
-    if lenient:
-        return list(values)
-    return [cell if bad else value for cell, value, bad in zip(cells, values, wrong.to_pylist(), strict=True)]
+    read, misfits = read_and_misfits(array, notation, kind)
+    values = [_plain(value) for value in read.to_pylist()]
+    if lenient or read.null_count < len(read):
+        return values
+    return [
+        cell if misfit and not _DIGIT.search(cell) else value
+        for cell, value, misfit in zip(cells, values, misfits.to_pylist(), strict=True)
+    ]
 
 
 def _plain(value: Any) -> object:
+    """A value as JSON has it; an infinite number is missing, as in an upload."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value.isoformat() if isinstance(value, datetime) else value
 
 

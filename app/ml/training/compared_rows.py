@@ -14,7 +14,7 @@ from app.ml.job import Loaded, Sheet
 from app.ml.models import seen_rows
 from app.ml.models.header import Header
 from app.ml.preparation.target import Target
-from app.ml.tables.casting import kinds_used, recast_columns, recast_table
+from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
 from app.ml.training.table_evaluation import only, read_truth, split_columns, trainings
 from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
 
@@ -49,7 +49,7 @@ def columns_of(header: Header, target: str | None, digest: str) -> list[str]:
 def rows_of(loaded: Loaded, sheet: Sheet, table: pa.Table, target: str | None, *, everything: bool) -> VersionRows:
     """table: the rows as the dataset has them. everything: leave out no row that the training has seen."""
     header, digest = loaded.version.header, sheet.digest
-    used = recast_columns(sheet.columns, kinds_used(header.receipt))
+    used = recast_columns(sheet.columns, kinds_wanted(header, sheet.columns))
     table = recast_table(table.select(columns_of(header, target, digest)), used)
     truth, own = read_truth(header, target, table), trainings(header.receipt, digest)
     learned = own if target == truth_of(header) else []

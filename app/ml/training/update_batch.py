@@ -20,7 +20,7 @@ from app.ml.models.header import Header
 from app.ml.models.model import Model
 from app.ml.preparation.arrow_columns import pointer
 from app.ml.preparation.target import Target
-from app.ml.tables.casting import kinds_used, recast_columns, training_of
+from app.ml.tables.casting import kinds_wanted, recast_columns, training_of
 from app.ml.training.cost import cost_of, encoded_widths
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.plan import Plan
@@ -95,7 +95,7 @@ def batch_faults(
         return
     found = [*column_faults(header, header.target, columns, rows)]
     yield from (fault._replace(pointer=AT) for fault in found)
-    known = {column.name: column for column in recast_columns(columns, kinds_used(header.receipt))}
+    known = {column.name: column for column in recast_columns(columns, kinds_wanted(header, columns))}
     for role, name in (("weights", spec.weights), ("errors of rows", spec.sigma)):
         if name is not None and name not in known:
             yield Fault(AT, f"It lacks the column {name!r} of the {role}.", "missing_column")
