@@ -3,7 +3,10 @@
 import asyncio
 from functools import lru_cache
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from app.api.fast.bounded_connection import LingeringTransport
 
 LONGEST = 1e-3
 """Seconds that a response waits for those to other requests that came with its own."""
@@ -41,7 +44,7 @@ turn_of = lru_cache(maxsize=1)(Turn)
 class Gathering:
     """A transport that sends what is written in one turn of the event loop as one write: head and body, mostly."""
 
-    def __init__(self, transport: asyncio.Transport, turn: Turn) -> None:
+    def __init__(self, transport: "asyncio.Transport | LingeringTransport", turn: Turn) -> None:
         self._transport, self._turn = transport, turn
         self._chunks: list[bytes] = []
 

@@ -87,7 +87,7 @@ def _moments(cells: pa.Array, pattern: str) -> pa.Array:
     sound = (half == "") | ((hour >= 1) & (hour <= 12))
     hour = np.where(half == "", hour, hour % 12 + 12 * (half == "P"))
     months = ((np.clip(year, 0, 9999) - 1970) * 12 + np.clip(month, 1, 12) - 1).astype("M8[M]")
-    days = months.astype("M8[D]") + (day - 1)
+    days: NDArray[np.datetime64] = months.astype("M8[D]") + (day - 1)
     sound &= (month >= 1) & (month <= 12) & (day >= 1) & (days.astype("M8[M]") == months)
     if parts.has("week"):
         weekday = parts.numbers("weekday", absent=1)
@@ -111,7 +111,7 @@ class _Parts(NamedTuple):
         return matched
 
     def has(self, name: str) -> bool:
-        return self.cells.type.get_field_index(name) >= 0
+        return bool(self.cells.type.get_field_index(name) >= 0)
 
     def texts(self, name: str) -> pa.Array:
         """A part as text, empty where it is not written."""
@@ -134,7 +134,8 @@ class _Parts(NamedTuple):
         """The month from 1: by its number, its name or the quarter; else the first."""
         if self.has("name"):
             names = pc.index_in(pc.utf8_lower(self.texts("name")), value_set=pa.array(list(MONTHS)))
-            return _MONTH_NUMBERS[pc.fill_null(names, -1).to_numpy() + 1]
+            months: Numbers = _MONTH_NUMBERS[pc.fill_null(names, -1).to_numpy() + 1]
+            return months
         if self.has("quarter"):
             return 3 * self.numbers("quarter", absent=1) - 2
         return self.numbers("month", absent=1)
