@@ -7,7 +7,7 @@ abbreviation in one of the languages of `month_names`. A month of a year (1949-0
 with a fraction, AM or PM, and an offset from UTC. A time without an offset is UTC.
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +87,7 @@ def _moments(cells: pa.Array, pattern: str) -> pa.Array:
     sound = (half == "") | ((hour >= 1) & (hour <= 12))
     hour = np.where(half == "", hour, hour % 12 + 12 * (half == "P"))
     months = ((np.clip(year, 0, 9999) - 1970) * 12 + np.clip(month, 1, 12) - 1).astype("M8[M]")
-    days: NDArray[np.datetime64] = months.astype("M8[D]") + (day - 1)
+    days = cast("NDArray[np.datetime64]", months.astype("M8[D]") + (day - 1))
     sound &= (month >= 1) & (month <= 12) & (day >= 1) & (days.astype("M8[M]") == months)
     if parts.has("week"):
         weekday = parts.numbers("weekday", absent=1)
