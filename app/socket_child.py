@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 _PASSED_ON = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME")
 
@@ -16,6 +16,8 @@ class SocketChild(NamedTuple):
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
+    errors: IO[bytes] | None = None
+    """File of what it writes to stderr, if that is kept."""
 
     @property
     def alive(self) -> bool:
@@ -27,6 +29,8 @@ class SocketChild(NamedTuple):
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        if self.errors is not None:
+            self.errors.close()
 
 
 def bare(**environment: str) -> dict[str, str]:
@@ -34,8 +38,11 @@ def bare(**environment: str) -> dict[str, str]:
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | environment
 
 
-def start(module: str, **environment: str) -> SocketChild:
-    """Run a module as a program whose one argument is the descriptor of its end of the socket."""
+def start(module: str, errors: IO[bytes] | None = None, **environment: str) -> SocketChild:
+    """Run a module as a program whose one argument is the descriptor of its end of the socket.
+
+    errors: file for what it writes to stderr.
+    """
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(  # noqa: S603  our own module, and a number
@@ -44,7 +51,7 @@ def start(module: str, **environment: str) -> SocketChild:
             env=bare(**environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=errors or subprocess.DEVNULL,
             process_group=0,
         )
-    return SocketChild(process, ours)
+    return SocketChild(process, ours, errors)

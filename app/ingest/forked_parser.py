@@ -12,17 +12,27 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import structlog
+
+from app.errors import NotReady
 from app.ingest.protocol import LENGTH, STATUS
-from app.socket_child import SocketChild
+from app.liveness import PATIENCE_SECONDS, Frozen, Patience, wait_until_readable
+from app.socket_child import SocketChild, start
 
 MAX_FILES = 2
 """Open files that come with an order."""
 STATUS_SECONDS = 5.0
 """Longest wait for how a child ended, once its end of the socket is closed."""
+NICENESS = 5
+"""Files wait for predictions, not predictions for files."""
+LOGGED_BYTES = 4000
+"""Longest end of a parser's stderr in the log."""
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
 
 
 class Response(NamedTuple):
@@ -34,34 +44,82 @@ class Response(NamedTuple):
     """Exit status of the child, or of its parser where that ended first; None if neither is known."""
 
 
-def request(parser: SocketChild, order: bytes, files: Sequence[int], seconds: float) -> Response:
-    """Blocks until the child has responded. Raises TimeoutError: then the parser cannot serve another file."""
+def start_parser(module: str, **environment: str) -> SocketChild:
+    """Start a module that calls `fork_for_each_file`."""
+    return start(module, tempfile.TemporaryFile(), **environment)
+
+
+def retry_frozen(attempt: Callable[[], T]) -> T:
+    """Result of the attempt, or of a second one if the first ends with a frozen process. Raises NotReady after both."""
+    for _ in range(2):
+        try:
+            return attempt()
+        except Frozen as error:
+            log.warning("parser_frozen", reason=str(error))
+    raise NotReady("The processes that read files are frozen.")
+
+
+def request(
+    parser: SocketChild,
+    order: bytes,
+    files: Sequence[int],
+    *,
+    seconds: float,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Response:
+    """Blocks until the child has responded.
+
+    Raises Frozen where parser and child compute nothing for `patience_seconds`, and TimeoutError after `seconds`: then
+    the parser cannot serve another file.
+    """
     ours, theirs = socket.socketpair()
+    _forget_errors(parser)
     with ours:
         try:
             with theirs:
                 socket.send_fds(parser.channel, [b"\0"], [theirs.fileno()])
-            content = _exchange(ours, order, files, seconds)
+            patience = Patience(parser.process.pid, patience_seconds, hard_seconds=seconds, with_family=True)
+            ours.settimeout(seconds)
+            content = _exchange(ours, order, files, patience)
         except TimeoutError:
             raise
         except OSError:  # the child is gone
             content = b""
-    return Response(content, _status(parser))
+    status = _status(parser)
+    if status:
+        log.warning("parser_died", returncode=status, output=_read_errors(parser))
+    return Response(content, status)
 
 
-def _exchange(channel: socket.socket, order: bytes, files: Sequence[int], seconds: float) -> bytes:
-    """All that the child writes. Raises OSError where it is gone, or too slow."""
-    end = time.monotonic() + seconds
+def _exchange(channel: socket.socket, order: bytes, files: Sequence[int], patience: Patience) -> bytes:
+    """All that the child writes. Raises OSError where it is gone, frozen or too slow."""
     received = bytearray()
-    channel.settimeout(seconds)
     socket.send_fds(channel, [LENGTH.pack(len(order))], files)
     channel.sendall(order)
     while True:
-        channel.settimeout(max(0.001, end - time.monotonic()))
+        wait_until_readable(channel, patience)
         chunk = channel.recv(1 << 16)
         if not chunk:
             return bytes(received)
         received += chunk
+
+
+def _forget_errors(parser: SocketChild) -> None:
+    if parser.errors is not None:
+        with contextlib.suppress(ValueError):  # another thread has ended the parser
+            parser.errors.seek(0)  # for the parser too, which has the same open file
+            parser.errors.truncate()
+
+
+def _read_errors(parser: SocketChild) -> str:
+    """End of what it wrote to stderr since the last request; empty where another thread has ended it."""
+    if parser.errors is None:
+        return ""
+    with contextlib.suppress(ValueError):
+        descriptor = parser.errors.fileno()
+        start = max(0, os.fstat(descriptor).st_size - LOGGED_BYTES)
+        return os.pread(descriptor, LOGGED_BYTES, start).decode(errors="replace")
+    return ""
 
 
 def _status(parser: SocketChild) -> int | None:
@@ -80,6 +138,7 @@ def fork_for_each_file(serve: Callable[[bytes, Sequence[int]], bytes]) -> None:
     serve: the response to an order and the open files that came with it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; its end closes the channel
+    os.nice(NICENESS)
     control = socket.socket(fileno=int(sys.argv[1]))
     gc.freeze()  # a collection in a child leaves our pages alone
     while True:

@@ -5,23 +5,21 @@ serves that one file and ends: nothing of one upload can meet another. Whoever t
 it where its child was too slow or died.
 """
 
-import contextlib
 import os
 import signal
-import socket
-import subprocess
 import threading
 
 import structlog
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
+from app.errors import BodyTooLarge, InvalidData, StorageFull
 from app.faults import Fault
+from app.ingest.forked_parser import request, retry_frozen, start_parser
 from app.ingest.parsing_turns import Turns
-from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
-from app.liveness import PATIENCE_SECONDS, Frozen, Patience, wait_until_readable
+from app.ingest.protocol import Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.liveness import PATIENCE_SECONDS, Frozen
 from app.project_context import PROJECT
-from app.socket_child import SocketChild, start
+from app.socket_child import SocketChild
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
 _ENVIRONMENT = {
@@ -32,8 +30,6 @@ _ENVIRONMENT = {
 }
 SPARES = 2
 """Parsers kept while no file is read: that of the last file, and the one that waited meanwhile."""
-STATUS_SECONDS = 5.0
-"""Longest wait for how a child ended, once its end of the socket is closed."""
 log = structlog.get_logger(__name__)
 
 
@@ -66,27 +62,18 @@ class Parser:
         Raises InvalidData, BodyTooLarge, StorageFull or Overloaded, and NotReady where even another child is frozen.
         """
         with self._turns.turn(PROJECT.get()):
-            try:
-                response = self._attempt(order, upload, chunks)
-            except Frozen:
-                os.ftruncate(chunks, 0)
-                os.lseek(chunks, 0, os.SEEK_SET)
-                try:
-                    response = self._attempt(order, upload, chunks)
-                except Frozen:
-                    raise NotReady("The processes that read files are frozen.") from None
+            response = retry_frozen(lambda: self._attempt(order, upload, chunks))
         if response.parsed is None:
             raise _error(response.refusal or Refusal(code=InvalidData.code, detail="The file could not be read."))
         return response.parsed
 
     def _attempt(self, order: Order, upload: int, chunks: int) -> ParseResponse:
         """The response of a child. Raises Frozen."""
+        os.ftruncate(chunks, 0)  # where a frozen child has begun
+        os.lseek(chunks, 0, os.SEEK_SET)
         parser, whole = self._take(), False
         try:
             response, whole = _request(parser, order, upload, chunks, self._patience_seconds)
-        except Frozen as error:
-            log.warning("parser_frozen", reason=str(error))
-            raise
         finally:
             self._give_back(parser, whole=whole)
         return response
@@ -112,59 +99,25 @@ class Parser:
 
 
 def _start() -> SocketChild:
-    return start("app.ingest.parsing_child", **_ENVIRONMENT)
+    return start_parser("app.ingest.parsing_child", **_ENVIRONMENT)
 
 
 def _request(
     parser: SocketChild, order: Order, upload: int, chunks: int, patience_seconds: float
 ) -> tuple[ParseResponse, bool]:
     """The response, and True if the parser may serve another file. Raises Frozen."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        try:
-            with theirs:
-                socket.send_fds(parser.channel, [b"\0"], [theirs.fileno()])
-            limit = order.seconds
-            patience = Patience(parser.process.pid, patience_seconds, hard_seconds=limit, with_family=True)
-            received = _response(ours, order, upload, chunks, patience)
-        except Frozen:
-            raise
-        except TimeoutError:
-            return ParseResponse(refusal=_too_slow(order)), False
-        except OSError:  # the child is gone
-            received = b""
-    status = _status(parser)
+    message, files = order.model_dump_json().encode(), (upload, chunks)
     try:
-        return ParseResponse.model_validate_json(received), status == 0
+        response = request(parser, message, files, seconds=order.seconds, patience_seconds=patience_seconds)
+    except Frozen:
+        raise
+    except TimeoutError:
+        return ParseResponse(refusal=_too_slow(order)), False
+    try:
+        return ParseResponse.model_validate_json(response.content), response.status == 0
     except ValidationError:  # nothing, or half a message
-        log.warning("parser died", returncode=status)
-        late = status == -signal.SIGXCPU
+        late = response.status == -signal.SIGXCPU
         return ParseResponse(refusal=_too_slow(order) if late else out_of_memory(order)), False
-
-
-def _response(channel: socket.socket, order: Order, upload: int, chunks: int, patience: Patience) -> bytes:
-    """All that the child writes. Raises OSError where it is gone, frozen or too slow."""
-    received, message = bytearray(), order.model_dump_json().encode()
-    channel.settimeout(order.seconds)
-    socket.send_fds(channel, [LENGTH.pack(len(message))], [upload, chunks])
-    channel.sendall(message)
-    while True:
-        wait_until_readable(channel, patience)
-        chunk = channel.recv(1 << 16)
-        if not chunk:
-            return bytes(received)
-        received += chunk
-
-
-def _status(parser: SocketChild) -> int | None:
-    """Exit status of the child, or of its parser where that ended first; None if neither is known."""
-    with contextlib.suppress(OSError):
-        parser.channel.settimeout(STATUS_SECONDS)
-        if len(status := parser.channel.recv(STATUS.size, socket.MSG_WAITALL)) == STATUS.size:
-            return int(STATUS.unpack(status)[0])
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        parser.process.wait(STATUS_SECONDS)
-    return parser.process.returncode
 
 
 def _too_slow(order: Order) -> Refusal:

@@ -1,17 +1,9 @@
-"""The parser: a process with all imports that forks a child for each file.
+"""A process that parses uploads, each in a fork of its own under its limits."""
 
-A child executes one order under its limits, responds and ends. The parser reads nothing that a client sent; it has one
-thread, so that a fork of it is whole.
-"""
-
-import gc
 import os
 import resource
-import signal
-import socket
-import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,8 +18,9 @@ from app.ingest.arrow_types import Settled
 from app.ingest.chunks import write_chunks
 from app.ingest.data_sheets import compared, sheets
 from app.ingest.file_format_detection import recognise
+from app.ingest.forked_parser import fork_for_each_file
 from app.ingest.kind_overrides import recast
-from app.ingest.protocol import LENGTH, STATUS, Order, Parsed, ParseResponse, Refusal, out_of_memory
+from app.ingest.protocol import Order, Parsed, ParseResponse, Refusal, out_of_memory
 from app.ingest.reader_result import Reading
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
@@ -35,8 +28,6 @@ from app.process_memory import without_optional
 from app.schemas.datasets import FileFormat, FileReading
 
 STATM = Path("/proc/self/statm")
-NICENESS = 5
-"""Uploads wait for predictions, not predictions for uploads."""
 
 READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.CSV: delimited.read,
@@ -54,44 +45,16 @@ CELLS = {FileFormat.CSV, FileFormat.XLSX, FileFormat.XLS, FileFormat.ODS}
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; its end closes the channel
-    os.nice(NICENESS)
     without_optional()  # half of the time of its start, for what it has no use for
-    control = socket.socket(fileno=int(sys.argv[1]))
-    gc.freeze()  # a collection in a child leaves our pages alone
-    while True:
-        _, descriptors, *_ = socket.recv_fds(control, 1, 1)
-        if not descriptors:
-            return
-        control.sendall(STATUS.pack(_ended(control, *descriptors)))
+    fork_for_each_file(_serve)
 
 
-def _ended(control: socket.socket, descriptor: int) -> int:
-    """Status of a forked child that has served the file of this channel."""
-    if pid := os.fork():
-        os.close(descriptor)
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    status = 1
-    try:
-        control.close()
-        _serve(socket.socket(fileno=descriptor))
-        status = 0
-    finally:
-        os._exit(status)  # nothing is left to save
-
-
-def _serve(channel: socket.socket) -> None:
+def _serve(message: bytes, files: Sequence[int]) -> bytes:
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    length, files, *_ = socket.recv_fds(channel, LENGTH.size, 2)
-    order = Order.model_validate_json(_message(channel, *LENGTH.unpack(length)))
+    order = Order.model_validate_json(message)
     _limit(order)
-    channel.sendall(_response(order, *files).model_dump_json().encode())
-
-
-def _message(channel: socket.socket, length: int) -> bytes:
-    with channel.makefile("rb") as file:
-        return file.read(length)
+    return _response(order, *files).model_dump_json().encode()
 
 
 def _limit(order: Order) -> None:

@@ -16,8 +16,8 @@ import pytest
 from app.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
 from app.ingest import data_sheets as sheets
 from app.ingest import parser_processes as parser_module
+from app.ingest.forked_parser import NICENESS
 from app.ingest.parser_processes import Parser
-from app.ingest.parsing_child import NICENESS
 
 
 @pytest.fixture(scope="module")
