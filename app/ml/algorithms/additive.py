@@ -127,6 +127,15 @@ class State(NamedTuple):
     categorical: NDArray[np.bool_] = np.zeros(0, np.bool_)
     """(d,) true for categorical columns."""
 
+    def learners_with_levels(self, levels: Labels) -> Iterator[tuple[FittedLearner | None, Labels]]:
+        """Each member with the number of categories (1,) of the column that it sees, of those (d,) of the matrix."""
+        return ((member, levels[[j]]) for member, j in zip(self.members, self.seen, strict=True))
+
+    @property
+    def seen(self) -> list[int]:
+        """The column of each member."""
+        return self.columns.tolist() if len(self.columns) else list(range(len(self.members)))
+
 
 def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
     mean = float(np.average(data.y, weights=data.weights))
@@ -216,9 +225,8 @@ def components(state: State, x: Matrix) -> Matrix:
         return state.curves.of(x)
     added = np.zeros(x.shape)
     steps = len(state.columns) > 0
-    columns = state.columns.tolist() if steps else range(len(state.members))
     factors = state.factors.tolist() if steps else [1.0] * len(state.members)
-    for member, offset, j, factor in zip(state.members, state.offsets.tolist(), columns, factors, strict=True):
+    for member, offset, j, factor in zip(state.members, state.offsets.tolist(), state.seen, factors, strict=True):
         if member is not None:
             added[:, j] += factor * (member.predict(np.ascontiguousarray(x[:, [j]])) - offset)
     return added

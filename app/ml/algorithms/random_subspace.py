@@ -89,6 +89,10 @@ class State(NamedTuple):
     columns: tuple[Labels, ...]
     """Places in the matrix that each member sees, ascending."""
 
+    def learners_with_levels(self, levels: Labels) -> Iterator[tuple[FittedLearner, Labels]]:
+        """Each member with the number of categories (p,) of the columns that it sees, of those (d,) of the matrix."""
+        return ((member, levels[places]) for member, places in zip(self.members, self.columns, strict=True))
+
 
 def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
     if params.groups is None:

@@ -31,6 +31,7 @@ References: Wolpert (1992), Neural Networks 5:241; Breiman (1996), Mach. Learn. 
 Intell. Res. 10:271; Battiti & Brunato, The LION Way, ch. 11.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     FittedLearner,
+    Labels,
     Learner,
     Matrix,
     Member,
@@ -76,6 +78,11 @@ class State(NamedTuple):
     second: FittedLearner | None
     errors: Vector
     """(m,) squared error of each member, out of fold: of numbers, or of probabilities (Brier)."""
+
+    def learners_with_levels(self, levels: Labels) -> Iterator[tuple[FittedLearner | None, Labels]]:
+        """Each learner with the number of categories of the columns that it sees, of those (d,) of the matrix."""
+        yield from ((member, levels) for member in self.members)
+        yield self.second, levels[:0]  # it sees predictions
 
 
 def fit(params: Stacking, data: Data, context: Context) -> Fit[State]:

@@ -47,6 +47,7 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     FittedLearner,
+    Labels,
     Learner,
     Matrix,
     Member,
@@ -77,6 +78,11 @@ class State(NamedTuple):
     """Rows that the representation was learned from."""
     labelled: int
     """Rows among them with a target."""
+
+    def learners_with_levels(self, levels: Labels) -> Iterator[tuple[FittedLearner, Labels]]:
+        """Each learner with the number of categories of the columns that it sees, of those (d,) of the matrix."""
+        yield self.representation, levels
+        yield self.estimator, levels[:0]  # it sees coordinates
 
 
 def fit(params: TwoStep, data: Data, context: Context) -> Fit[State]:

@@ -119,11 +119,11 @@ class View:
         whole = all(array.dtype == np.intp and array.ndim == 1 for array in (self.places, self.classes))
         if not whole or self.places.size != len(self.codes) or self.places.min(initial=0) < 0:
             return False
-        for column, codes in zip(self.preparation.inputs, self.codes, strict=True):
-            own = np.arange(UNSEEN, len(column.levels or ()) + 1)
+        counts = self.preparation.codes.counts.tolist()
+        for column, codes, count in zip(self.preparation.inputs, self.codes, counts, strict=True):
             if codes.dtype != np.float64 or codes.ndim != 1 or bool(codes.size) == (column.levels is None):
                 return False
-            if not np.isin(codes, own).all():
+            if not np.isin(codes, np.arange(UNSEEN, count)).all():
                 return False
         return not self.classes.size or 0 <= self.classes.min() <= self.classes.max() < self.width
 

@@ -19,6 +19,7 @@ from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.models import calibrators, cluster_description, safetensors_format, state_format, stored_preparation
 from app.ml.models.calibrators import CALIBRATED, Calibrators
+from app.ml.models.category_checks import demand_categories
 from app.ml.models.cluster_description import ClusterDescription
 from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, has_own, limits_of, with_intervals, within
 from app.ml.models.header import (
@@ -240,7 +241,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
     try:
         entry = find(header.algorithm)
         preparation = stored_preparation.unpack(document, arrays)
-        return Model(
+        model = Model(
             name=header.algorithm,
             task=Task(header.task),
             params=entry.algorithm.params.model_validate(header.parameters),
@@ -255,10 +256,12 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             calibrators=calibrators.unpacked(document, "", arrays, len(header.classes or ())),
             clusters=cluster_description.unpacked(document, arrays, preparation.layout.width),
         )
+        demand_categories((model.state, model.calibration.folds), preparation.layout.levels)
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (LookupError, TypeError, ValueError, RecursionError):
         raise CorruptModel("The stored model does not fit this version's format.") from None
+    return model
 
 
 def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:

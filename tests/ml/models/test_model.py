@@ -138,6 +138,36 @@ def test_what_does_not_fit_is_corrupt(blob, change):
         decode(rewritten(blob, change))
 
 
+TREE = {"name": "decision_tree", "max_depth": 2}
+OF_CATEGORIES = [
+    {"name": "gradient_boosting", "n_estimators": 2},
+    {"name": "random_subspace", "estimator": TREE, "n_estimators": 2, "max_features": 2},
+    {"name": "additive", "fit": "backfitting", "estimator": TREE, "max_iter": 2},
+    {"name": "stacking", "estimators": [TREE], "final_estimator": TREE},
+]
+
+
+@pytest.mark.parametrize("algorithm", OF_CATEGORIES, ids=lambda algorithm: algorithm["name"])
+def test_inputs_with_more_categories_than_the_trees_know_are_corrupt(algorithm):
+    """Compiled code looks up a category by its code, and does not look whether it is there."""
+    table = pa.table({"a": [0.0, 1.0] * 20, "c": ["x", "y", "z", "x"] * 10, "y": [0.0, 5.0, 9.0, 1.0] * 10})
+    kinds = {"a": "numeric", "c": "categorical", "y": "numeric"}
+    columns = [TableColumn(name, kind, 0, 4) for name, kind in kinds.items()]
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": algorithm})
+    blob = train(plan(spec, columns, table.num_rows), table, data_digest="sha256:0").blob
+    assert decode(blob).predict(table).values.size == 40
+
+    def name_another(document):
+        document["inputs"][1]["levels"].append("zz")
+
+    def read_a_number(document):
+        document["inputs"][1] |= {"kind": "numeric", "levels": None}
+
+    for change in (name_another, read_a_number):
+        with pytest.raises(CorruptModel, match="do not know all categories"):
+            decode(rewritten(blob, change))
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_model_of_an_earlier_release_is_refused_with_what_to_do(blob, number):
     """Its parameters have names that this release does not know."""
