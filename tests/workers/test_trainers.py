@@ -18,7 +18,10 @@ from app.liveness import Activity
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Sheet
 from app.ml.numerics.processor import highest_class
+from app.store.job_records import NewJob
+from app.store.new_ids import uuid7
 from workers import trainer_frames as frames
+from workers.supervisor import Attempt
 from workers.template import NICENESS
 from workers.trainer_messages import Order
 from workers.trainers import Trainers
@@ -227,3 +230,32 @@ def test_one_that_gets_no_order_ends_with_its_pipe(trainers):
     while trainer.alive:
         time.sleep(0.001)
     assert trainer.close() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "code"),
+    [
+        ("import", signal.SIGSEGV, "invalid_data"),
+        ("import", signal.SIGABRT, "invalid_data"),
+        ("import", signal.SIGKILL, None),
+        ("train", signal.SIGSEGV, None),
+    ],
+)
+def test_a_file_that_crashes_its_reader_fails_at_once(fleet, trainer, kind, end, code):
+    """It would crash the next one as well; what another process or another kind of job ended is tried again."""
+    request = {"model": "m", "file": "0" * 32, "file_format": "xgboost"}
+    new = NewJob(
+        id=uuid7(), kind=kind, request=request, request_hash="", request_id="r", idempotency_key=None, dataset_id=None,
+        model="m", algorithm=None, warnings=[], max_attempts=2, time_limit_seconds=60,
+    )  # fmt: skip
+    with fleet.services.work() as w:
+        w.jobs.add(new)
+    claim = fleet.services.attempts.claim(new.id)
+    os.kill(trainer.pid, end)
+    Attempt(fleet.services, claim, trainer, lambda _job_id: None).run()
+    job = fleet.job(new.id)
+    if code is None:
+        assert (job.state, job.attempt, job.error) == ("queued", 1, None)
+    else:
+        assert (job.state, job.attempt, job.error.code) == ("failed", 1, code)
+        assert f"ended by signal {end.name}" in job.error.detail

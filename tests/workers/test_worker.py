@@ -15,6 +15,7 @@ ENDS = {  # how → state, code, attempts
     "allocate": ("failed", "out_of_memory", 1),
     "exception": ("failed", "internal_error", 1),
     "invalid": ("failed", "invalid_data", 1),
+    "unstorable": ("failed", "invalid_data", 1),
     "loop": ("timed_out", "timed_out", 1),
     "loop_holding_the_lock": ("timed_out", "timed_out", 1),
 }

@@ -22,8 +22,8 @@ SECRET = "correct horse battery staple"
 
 class Poison(Params):
     how: Literal[
-        "segfault", "abort", "os_exit", "sys_exit", "memory_error", "allocate", "exception", "invalid", "loop",
-        "loop_holding_the_lock", "chatter", "work",
+        "segfault", "abort", "os_exit", "sys_exit", "memory_error", "allocate", "exception", "invalid",
+        "unstorable", "loop", "loop_holding_the_lock", "chatter", "work",
     ] = Field("work", description="What happens.")  # fmt: skip
     seconds: float = Field(0, ge=0, description="How long it works.")
 
@@ -33,8 +33,8 @@ class State(NamedTuple):
 
 
 def fit(params: Poison, data: Data, context: Context) -> Fit[State]:
-    globals()[params.how](params, context)
-    return Fit(State(float(data.y.mean())))
+    warnings = globals()[params.how](params, context)
+    return Fit(State(float(data.y.mean())), warnings=warnings or [])
 
 
 def predict(params: Poison, state: State, x: Matrix) -> Vector:
@@ -73,6 +73,10 @@ def exception(params, context):
 
 def invalid(params, context):
     raise InvalidData("These rows will not do.")
+
+
+def unstorable(params, context):
+    return ["A character that no text of Postgres has: \0"]
 
 
 def loop(params, context):
