@@ -134,6 +134,21 @@ def test_other_predictions_make_no_version(client, ended, sent, checked, scored)
     assert client.get("/v1/models/other").status_code == 404
 
 
+def test_labels_beside_the_largest_probability_are_refused_by_name(client, ended, sent, checked, scored):
+    """As those of an estimator whose `predict` is not the likeliest class."""
+    rows, booster, theirs = scored
+    file, labels = sent(booster.model_to_string().encode()), (theirs > 0.5).astype(int)
+    labels[7] = 1 - labels[7]
+    check = {"dataset": checked(rows, p=theirs, label=labels), "prediction_columns": ["p"], "label_column": "label"}
+    job = ended("import", body(file, model="labelled", check=check))
+    assert (job["state"], job["error"]["code"]) == ("failed", "import_mismatch")
+    [fault] = job["error"]["errors"]
+    assert fault["pointer"] == "/check/label_column"
+    stated = f"the first is {labels[7]} there, and {1 - labels[7]} by the probabilities"
+    assert f"1 of 400 rows differ in 'label'; {stated}" in fault["detail"]
+    assert client.get("/v1/models/labelled").status_code == 404
+
+
 TRAPS = {
     "zero_as_missing": ({"zero_as_missing": True}, "zero_as_missing"),
     "linear_tree": ({"linear_tree": True}, "linear_tree"),

@@ -9,7 +9,7 @@ import pyarrow as pa
 from app.errors import ImportMismatch, InvalidData
 from app.faults import Fault
 from app.ml.algorithms import imported_linear, imported_onnx, imported_trees
-from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import codes_of
 from app.ml.models.golden import TOLERANCE as OF_GOLDEN_ROWS
 from app.ml.models.model import Model, Predicted
@@ -59,6 +59,8 @@ class Comparison(NamedTuple):
     """Place of the column with the largest difference, or the first one with another class; that of the labels is the
     last.
     """
+    labels: str = ""
+    """The first row of another class: the class there and here."""
 
     def after(self, model: Model, table: pa.Table, columns: Sequence[str], labels: str | None = None) -> "Comparison":
         """With these rows too. labels: column of the predicted classes, beside those of the predictions.
@@ -66,10 +68,11 @@ class Comparison(NamedTuple):
         Raises InvalidData for columns that hold no predictions of the model.
         """
         predicted, wrong = model.predict(table), np.zeros(table.num_rows, np.bool_)
-        worst, column = self.worst, self.column
+        worst, column, others = self.worst, self.column, self.labels
         pairs = [*_pairs(model, predicted, table, columns)]
         if labels is not None:
             pairs.append((_our_codes(predicted), _their_codes(model, table, labels)))
+            others = others or _first_other(predicted, table, labels, np.flatnonzero(pairs[-1][0] != pairs[-1][1]))
         for place, (ours, theirs) in enumerate(pairs):
             apart = np.abs(ours - theirs) / max(float(np.nanmax(np.abs(theirs), initial=0.0)), 1e-300)
             apart[np.isnan(ours) & np.isnan(theirs)] = 0.0
@@ -77,7 +80,7 @@ class Comparison(NamedTuple):
             wrong |= apart > TOLERANCE[getattr(model.params, "arithmetic", "any")]
             if apart.size and apart.max() > worst:
                 worst, column = float(apart.max()), place
-        return Comparison(self.rows + table.num_rows, self.wrong + int(wrong.sum()), worst, column)
+        return Comparison(self.rows + table.num_rows, self.wrong + int(wrong.sum()), worst, column, others)
 
     def demand(self, columns: Sequence[str], labels: str | None = None) -> None:
         """Raises ImportMismatch unless all predictions are the same."""
@@ -87,9 +90,18 @@ class Comparison(NamedTuple):
             )
             in_labels = self.column == len(columns)
             name = labels if in_labels else columns[self.column]
-            detail = f"{self.wrong} of {self.rows} rows differ in {name!r}; {worst}."
+            detail = f"{self.wrong} of {self.rows} rows differ in {name!r}; {self.labels if in_labels else worst}."
             pointer = "/check/label_column" if in_labels else f"{AT}/{self.column}"
             raise ImportMismatch(detail, faults=[Fault(pointer, detail, "other_predictions")])
+
+
+def _first_other(predicted: Predicted, table: pa.Table, name: str, rows: Labels) -> str:
+    """The end of a sentence on the first of these rows, or nothing."""
+    if not rows.size:
+        return ""
+    row = int(rows[0])
+    theirs, ours = table.column(name)[row].as_py(), predicted.labels[row].as_py()
+    return f"the first is {theirs!r} there, and {ours!r} by the probabilities of the model"
 
 
 def column_counts(model: Model) -> tuple[int, ...]:
