@@ -6,16 +6,13 @@ The trainer may hold its interpreter's lock, loop in C or die; the heart beats h
 import contextvars
 import json
 import os
-import select
 import selectors
 import signal
-import socket
 import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +33,7 @@ from app.store.job_records import Claim
 from app.store.pointer import Pointer
 from app.wiring import Services
 from workers import trainer_frames as frames
-from workers.parallel_fits import TAKEN
+from workers.slot_lending import lend_slot
 from workers.trainer_messages import Bytes, Order, read_outcome
 from workers.trainers import Trainer
 from workers.verdict import Verdict
@@ -44,10 +41,6 @@ from workers.verdict import Verdict
 log = structlog.get_logger(__name__)
 
 PIPE_CHUNK = 1 << 20
-RETURN_SECONDS = 0.1
-"""So often whoever lends a slot looks whether there is still a use for it."""
-TAKE_SECONDS = 5.0
-"""A slot that nobody takes for so long is taken back."""
 LAST_WORDS = 100
 """Chunks of a trainer's output that are kept for the log."""
 READS_FILES = {"import"}
@@ -105,17 +98,7 @@ class Attempt:
         """Let the trainer use the caller's slot for a while. Whether it wants one again."""
         if not self._requested:
             return False
-        ours, theirs = os.pipe()
-        taken, until = False, time.monotonic() + TAKE_SECONDS
-        with os.fdopen(ours, "rb", buffering=0) as slot:
-            with os.fdopen(theirs, "wb"), suppress(OSError):  # the trainer is gone
-                socket.send_fds(self._trainer.grants, [TAKEN], [theirs])
-            while not self._over.is_set() and (taken or (self._requested and time.monotonic() < until)):
-                if select.select([slot], [], [], RETURN_SECONDS)[0]:
-                    if not slot.read(1):
-                        break  # closed, by whoever had it
-                    taken = True
-                    log.info("slot_lent", job_id=str(self.job_id))
+        taken = lend_slot(self._trainer.grants, self.job_id, lambda: self._requested > 0, self._over)
         return taken and self._requested > 0
 
     # threads beside the listener
