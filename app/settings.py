@@ -312,9 +312,7 @@ class Settings(ValidatedCopy, BaseSettings):
     )
 
     # pictures
-    plot_seconds: PositiveFloat = Field(
-        20, description="Processor time in seconds that drawing a picture of a plot may take."
-    )
+    plot_seconds: PositiveFloat = Field(20, description="Limit on the processor time in seconds of drawing a plot.")
     plot_memory_bytes: PositiveInt = Field(
         GiB,
         description="Limit in bytes on the memory that the process that draws pictures of plots may reserve; it "

@@ -10,8 +10,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from app.ml.numerics.jit import Kernel, codes_of, is_wanted, kernels
+from app.ml.numerics.jit import Kernel, kernels
+from app.ml.numerics.kernel_digest import codes_of
 from app.ml.numerics.kernel_folders import trusted_folders
+from app.ml.numerics.kernel_locks import is_wanted
 
 AnyKernel = Kernel[..., Any]
 SERVING = (

@@ -16,23 +16,20 @@ numba is imported with the first call and not before: it takes 65 MB. What was c
 of `kernel_folders`, so that it is compiled once for an installation, or for a machine and version.
 """
 
-import fcntl
-import hashlib
 import importlib
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from functools import cache, cached_property
 from pathlib import Path
-from types import CodeType, EllipsisType, FunctionType, ModuleType
-from typing import Any, Generic, ParamSpec, TextIO, TypeVar
+from types import FunctionType
+from typing import Any, Generic, ParamSpec, TypeVar
 
-import numpy as np
-
+from app.ml.numerics.kernel_digest import codes_of, digest_of, parts_of, written
 from app.ml.numerics.kernel_folders import holds_kernel, kernel_files, tagged_folder, trusted_folders
+from app.ml.numerics.kernel_locks import compiling_alone, lock_file, try_lock, wanted_file
 from app.ml.numerics.processor import processor
 
 P = ParamSpec("P")
@@ -48,12 +45,6 @@ APART = {"nogil": True, "forceinline": False, "_nrt": False}
 function.
 """
 
-COMPILING_SECONDS = 180.0
-"""Longest wait for another process that compiles the same kernel, which on a busy machine takes minutes; one that is
-frozen must not hold up the others for ever.
-"""
-ANNOUNCED_SECONDS = 1.0
-"""Time between two calls of `on_compiling` while another process compiles."""
 
 
 def _ignore(_kernel: "Kernel[..., Any]") -> None:
@@ -138,8 +129,8 @@ class Kernel(Generic[P, R]):
 
     def try_to_compile(self) -> bool:
         """Compile it, or read it from disk. False if another process compiles it at present."""
-        with _lock_file(self.lock_path(tagged_folder())) as file:
-            if file is None or _locked(file.fileno()):
+        with lock_file(self.lock_path(tagged_folder())) as file:
+            if file is None or try_lock(file.fileno()):
                 self._locked = True
                 _ = self.compiled
                 self._locked = False
@@ -150,7 +141,7 @@ class Kernel(Generic[P, R]):
         """Have processes that compile all kernels do those of this family first."""
         if (folder := tagged_folder()) is not None:
             with suppress(OSError):
-                _wanted_file(folder, self.family).touch()
+                wanted_file(folder, self.family).touch()
 
     def lock_path(self, folder: Path | None) -> Path | None:
         return None if folder is None else folder / f"{self.file_name}.lock"
@@ -168,7 +159,7 @@ class Kernel(Generic[P, R]):
         if self.read():
             return self._compiled
         folder = tagged_folder()
-        with nullcontext() if self._locked else _alone(self):
+        with nullcontext() if self._locked else compiling_alone(self.lock_path(folder), lambda: on_compiling(self)):
             return self._dispatcher(folder) if folder is None else self._compiled_into(folder)
 
     def _compiled_into(self, folder: Path) -> Any:
@@ -300,102 +291,9 @@ def compilations() -> int:
     return sum(any(each.compiled.stats.cache_misses.values()) for each in _kernels if each.ready)
 
 
-def is_wanted(folder: Path, family: str) -> bool:
-    """True if a process waits, or has waited, for a kernel of this family."""
-    return _wanted_file(folder, family).exists()
-
-
-def _wanted_file(folder: Path, family: str) -> Path:
-    return folder / f"{family}.wanted"
-
-
 def kernels() -> Sequence["Kernel[..., Any]"]:
     """Kernels of the modules imported so far."""
     return tuple(_kernels)
-
-
-@contextmanager
-def _alone(kernel: "Kernel[..., Any]") -> Iterator[None]:
-    """Hold the lock of a kernel: one process compiles it, and those that wait read it from disk afterwards.
-
-    Whoever waited for the longest time goes on without it.
-    """
-    with _lock_file(kernel.lock_path(tagged_folder())) as file:
-        until, due = time.monotonic() + COMPILING_SECONDS, 0.0
-        while True:
-            now = time.monotonic()
-            if now >= due:
-                on_compiling(kernel)
-                due = now + ANNOUNCED_SECONDS
-            if file is None or _locked(file.fileno()) or now >= until:
-                break
-            time.sleep(0.02)
-        yield
-
-
-@contextmanager
-def _lock_file(path: Path | None) -> Iterator[TextIO | None]:
-    """The opened file; None where no file can be written."""
-    file = None
-    with suppress(OSError):
-        file = None if path is None else path.open("w")
-    try:
-        yield file
-    finally:
-        if file is not None:
-            file.close()
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def parts_of(code: CodeType) -> Iterator[str]:
-    """Parts of code that are the same in every process; code within it would show its address in memory."""
-    for each in codes_of(code):
-        plain = [constant for constant in each.co_consts if not isinstance(constant, CodeType)]
-        yield from (each.co_code.hex(), written((plain, each.co_names, each.co_varnames)))
-
-
-def codes_of(code: CodeType) -> Iterator[CodeType]:
-    """The code, and all that is within it."""
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from codes_of(each)
-
-
-def written(value: Any) -> str:
-    """A value that code depends on, as text that is the same in every process. Raises TypeError for any other."""
-    match value:
-        case Kernel():
-            text = value.digest()
-        case None | bool() | int() | float() | complex() | str() | bytes() | EllipsisType():
-            text = repr(value)
-        case tuple() | list():
-            text = f"({','.join(map(written, value))})"
-        case set() | frozenset():
-            text = f"{{{','.join(sorted(map(written, value)))}}}"
-        case Mapping():
-            text = f"{{{','.join(f'{written(key)}:{written(value[key])}' for key in sorted(value))}}}"
-        case np.ndarray() | np.generic():
-            text = f"{value.dtype.str}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
-        case type():
-            text = f"{value.__module__}.{value.__qualname__}{getattr(value, '_fields', '')}"
-        case ModuleType() if not value.__name__.startswith("app"):
-            text = value.__name__
-        case _:
-            raise TypeError(f"Compiled code cannot depend on {value!r}: no digest shows when it changes.")
-    return text
-
-
-def digest_of(parts: Sequence[str]) -> str:
-    """Sixteen characters that identify such parts."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 @cache

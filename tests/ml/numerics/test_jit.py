@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.errors import StartFailed
-from app.ml.numerics import jit, kernel_folders, processor
+from app.ml.numerics import kernel_folders, kernel_locks, processor
 from app.ml.numerics.decoding import json_numbers
 from app.ml.numerics.jit import TEXT, inner, kernel
 
@@ -98,11 +98,11 @@ def test_processes_that_need_a_kernel_at_once_compile_it_once(tmp_path):
 def test_one_digest_whatever_python_hashes_names_to():
     """Of the kernels whose options are sets, and of code that has a set of names in it."""
     code = (
-        "from app.ml.numerics import jit\n"
+        "from app.ml.numerics import jit, kernel_digest\n"
         "from app.ml.numerics.clustering.compiled import bounds\n"
         "from app.ml.numerics.linear_models.compiled import row_sums\n"
         "from app.ml.numerics.neighbours.compiled import tiles\n"
-        'within = jit.parts_of(compile(\'name in {"a", "bc", "def", "g"}\', \'here\', \'eval\'))\n'
+        'within = kernel_digest.parts_of(compile(\'name in {"a", "bc", "def", "g"}\', \'here\', \'eval\'))\n'
         "print(*(kernel.digest() for kernel in jit.kernels()), *within)"
     )
     environments = [os.environ | {"PYTHONHASHSEED": str(seed)} for seed in range(10)]
@@ -128,8 +128,9 @@ def test_the_digest_depends_on_tables_and_refuses_what_it_cannot_see_into(monkey
 
 def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(nowhere, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(nowhere))
-    monkeypatch.setattr(jit, "COMPILING_SECONDS", 0.1)
-    with jit._alone(running), jit._alone(running):
+    monkeypatch.setattr(kernel_locks, "COMPILING_SECONDS", 0.1)
+    path = running.lock_path(nowhere)
+    with kernel_locks.compiling_alone(path, bool), kernel_locks.compiling_alone(path, bool):
         pass  # each opens the file anew, so that the second waits, as another process would
 
 

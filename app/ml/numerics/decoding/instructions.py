@@ -4,7 +4,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
-from app.ml.numerics.jit import Kernel, digest_of, parts_of
+from app.ml.numerics.jit import Kernel
+from app.ml.numerics.kernel_digest import digest_of, parts_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
