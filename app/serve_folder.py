@@ -66,14 +66,15 @@ def check_settings(settings: Settings) -> None:
 def serve_folder(settings: Settings, root: Path, options: FolderOptions) -> None:
     """Until SIGTERM or SIGINT. Raises StartFailed if the address is taken, or the folder cannot be read."""
     check_settings(settings)
-    logs.configure(settings.log_level)
-    if unused := sorted(settings.model_fields_set - USED):
-        log.warning("settings_without_effect", settings=[f"VALIANT_{name.upper()}" for name in unused])
     if options.model_name is not None and not NAME.fullmatch(options.model_name):
         raise StartFailed(
             f"MODEL_NAME has to be 1 to 100 of the characters a-z, 0-9, _ and -, not {options.model_name!r}."
         )
+    root.stat()  # a folder that is not there ends the start before anything has begun
     models = FolderModels(root, settings, options.model_name)
+    logs.configure(settings.log_level)
+    if unused := sorted(settings.model_fields_set - USED):
+        log.warning("settings_without_effect", settings=[f"VALIANT_{name.upper()}" for name in unused])
     services = build_folder(settings, models, strict=options.strict_readiness)
     if settings.warm:
         services.warming.start()
