@@ -23,6 +23,7 @@ PATTERN_ARGUMENT = {
 CALL = re.compile(rf"\bre\.\w+\(|\.like\(|\b(?:{'|'.join(PATTERN_ARGUMENT)})\(")
 MADE_OF_CONSTANTS = {
     "app/formats/json_tables.py: _start": "the names of the fields of a request",
+    "app/ingest/type_inference.py: _fits": "a pattern for each form",
     "app/ingest/notation_candidates.py: _way": "the signs of notations, of which there are a few",
     "app/ml/contract/dates_and_times.py: _moments": "the orders of day, month and year",
     "app/ml/contract/notation.py: _written_plainly": "the four separators of thousands",

@@ -25,7 +25,11 @@ def test_every_model_of_the_project_validates_its_copies():
     import workers.main
 
     del app, workers
-    models = [each for each in subclasses(BaseModel) if each.__module__.partition(".")[0] in {"app", "workers"}]
+    models = [
+        each
+        for each in subclasses(BaseModel)
+        if each.__module__.partition(".")[0] in {"app", "workers"} and "[" not in each.__name__  # a base with its type
+    ]
     assert len(models) > 200
     assert [each for each in models if each.model_copy is not ValidatedCopy.model_copy] == []
 

@@ -112,7 +112,7 @@ def _split(
     detected = detect_dialect(text[:HEAD], delimiter=reading.get("delimiter"), comment=reading.get("comment"))
     dialects = [detected, *(detected._replace(delimiter=mark, trailing=False) for mark in (*DELIMITERS, BLANK))]
     best = max(dialects, key=lambda dialect: _names_found(text[:HEAD], dialect, known))
-    lines = best.cells(iter(io.StringIO(text, newline="")))
+    lines = best.cells(iter(io.StringIO(text, newline="")), strict=True)
     first: list[str] = []
     while len(known & set(first)) < _names_found(text[:HEAD], best, known) or not first:
         row = next(lines, None)

@@ -77,7 +77,12 @@ def _suits(column: TableColumn, wanted: ColumnKind) -> bool:
         return kind is not wanted
     if kind in {ColumnKind.NUMERIC, ColumnKind.BOOLEAN} and wanted in TEXTS:
         return True
-    return (kind, wanted) == (ColumnKind.NUMERIC, ColumnKind.BOOLEAN) and {column.minimum, column.maximum} <= {0.0, 1.0}
+    return (kind, wanted) == (ColumnKind.NUMERIC, ColumnKind.BOOLEAN) and _is_binary(column)
+
+
+def _is_binary(column: TableColumn) -> bool:
+    """True if all numbers of the column are 0 or 1."""
+    return (column.distinct or 0) <= 2 and {column.minimum, column.maximum} <= {0.0, 1.0}
 
 
 def kind_faults(kinds: Mapping[str, KindName], columns: Sequence[TableColumn]) -> Iterator[Fault]:
@@ -87,7 +92,9 @@ def kind_faults(kinds: Mapping[str, KindName], columns: Sequence[TableColumn]) -
         at, column, wanted = place("kinds", name), known.get(name), KINDS[given].kind
         if column is None:
             yield no_column(at, name, known)
-        elif not possible(ColumnKind(column.kind), wanted):
+        elif not possible(ColumnKind(column.kind), wanted) or (
+            (column.kind, wanted) == (ColumnKind.NUMERIC, ColumnKind.BOOLEAN) and not _is_binary(column)
+        ):
             yield Fault(at, f"A {column.kind} column cannot be used as a {wanted} one.", "wrong_kind")
 
 

@@ -45,14 +45,18 @@ class Dialect(NamedTuple):
         """The delimiter of the rewritten file."""
         return "," if self.delimiter == BLANK else self.delimiter
 
-    def cells(self, lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-        """Every row with the number of its last line; a blank line and a comment are a row without cells."""
+    def cells(self, lines: Iterator[str], *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Every row with the number of its last line; a blank line and a comment are a row without cells.
+
+        Raises csv.Error for a field without end, and if strict for a quote that is never closed or has letters behind.
+        """
         rows = csv.reader(
             map(self._bare, lines),
             delimiter=self.delimiter,
             skipinitialspace=self.skips_blanks or self.delimiter == BLANK,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
             escapechar="\\" if self.escaped else None,
+            strict=strict,
         )
         for row in rows:
             yield rows.line_num, row[:-1] if self.trailing and len(row) > 1 and not row[-1].strip() else row

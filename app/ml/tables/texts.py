@@ -60,7 +60,10 @@ def _plain(value: Any) -> object:
 
 
 def _number(cell: str) -> object:
-    """A number, or the cell itself."""
+    """A number, the cell itself if it is none, or None if it is infinite, as in an upload."""
     if WHOLE.fullmatch(cell):
         return int(cell)
-    return float(cell) if NUMBER.fullmatch(cell) else cell
+    if not NUMBER.fullmatch(cell):
+        return cell
+    number = float(cell)
+    return number if math.isfinite(number) else None

@@ -252,7 +252,8 @@ def test_the_document_says_how_to_send_a_file(client):
     form = document["paths"]["/v1/datasets/upload"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
     fields = document["components"]["schemas"][form["$ref"].rpartition("/")[2]]["properties"]
     assert fields["file"]["format"] == "binary"
-    assert fields.keys() == {"file", "name", "file_format", "header", "encoding", "missing", "kinds", "sheet"}
+    layout = {"header", "header_row", "skip_rows", "comment", "delimiter", "duplicate_names"}
+    assert fields.keys() == {"file", "name", "file_format", "encoding", "missing", "kinds", "sheet"} | layout
 
 
 API = """

@@ -66,6 +66,8 @@ def test_the_plain_way_reads_what_programs_write(number):
         (Notation(unit="CHF", thousands="'"), ["CHF 1'234.-", "1’234.50 CHF", "5.--"], [1234, 1234.5, 5]),
         (Notation(decimal=",", thousands=" "), ["1\u202f234,5", "12\u00a0345", "\u22125"], [1234.5, 12345, -5]),
         (Notation(percent=True), ["12.5%", "3 %", "-0.5\u00a0%"], [0.125, 0.03, -0.005]),
+        (Notation(), ["(5.00)", "5-", "(1e3)"], [-5, -5, -1000]),
+        (Notation(thousands=","), ["12,34,567", "1,00,000", "1,234"], [1234567, 100000, 1234]),
         (Notation(), ["+3e4", " .5 ", "5.", "1e999", "-Infinity"], [3e4, 0.5, 5, float("inf"), float("-inf")]),
     ],
 )
@@ -76,7 +78,7 @@ def test_numbers_as_people_write_them(notation, cells, values):
 @pytest.mark.parametrize(
     ("notation", "cells"),
     [
-        (Notation(), ["1,5", "x", "0x1F", "1_000", "5 %", "$5", "--1", ".", "1e", "5-"]),
+        (Notation(), ["1,5", "x", "0x1F", "1_000", "5 %", "$5", "--1", ".", "1e", "-5-", "(5", "5)", "(-5)"]),
         (Notation(thousands=","), ["12,34", "1,2345", ",123", "1,234,5"]),
         (Notation(unit="$"), ["$", "€5", "$5$5", "%"]),
         (Notation(percent=True), ["5", "%", "5 % %"]),
@@ -89,7 +91,7 @@ def test_other_cells_are_misfits_and_null(notation, cells):
 def test_markers_are_missing_and_fit():
     notation = Notation(missing=("-", " n.b. "))
     assert found([*MISSING, None, "-", "n.b.", " - "], notation) == ([None] * (len(MISSING) + 4), [False] * 24)
-    assert found([" a", "-", "?", None], notation, "text") == ([" a", None, None, None], [False] * 4)
+    assert found([" a", "-", "?", None], notation, "text") == (["a", None, "?", None], [False] * 4)
 
 
 @given(st.datetimes(FIRST), st.sampled_from(["DMY", "MDY", "YMD"]), st.sampled_from("./-"))
