@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.errors import CorruptModel
 from app.ml.models.golden import check_golden
 from app.ml.models.model import Model, decode, digest
+from app.ml.numerics.compiled_kernels import read_companions
 from app.ml.numerics.jit import made
 from app.ml.preparation.compiled import columns
 from app.process_memory import let_files_go
@@ -79,4 +80,5 @@ def compiled_meanwhile() -> Iterator[None]:
     yield
     if made() > before:
         columns.fetch()
+        read_companions()
         let_files_go()  # the compiler's, which lies idle again

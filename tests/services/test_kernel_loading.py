@@ -1,11 +1,94 @@
-"""Compiled kernels are loaded when there is something to predict, once."""
+"""Compiled kernels are loaded once: before a process is ready, or when there is something to predict."""
 
 import threading
+import time
+from uuid import uuid4
 
+import pytest
+from starlette.testclient import TestClient
+
+import app.serve_folder
+from app.main import create_app
+from app.ml.numerics import jit
+from app.ml.numerics.compiled_kernels import SERVING
 from app.ml.numerics.decoding.json_numbers import scan_small
 from app.ml.preparation.compiled.columns import standardise
+from app.serve_folder import FolderOptions, serve_folder
 from app.services import kernel_loading as compiling
 from app.services.kernel_loading import PATIENCE, Compiling
+from app.settings import Settings
+
+ALGORITHMS = ["gradient_boosting", "knn", "mlp", "svm"]
+"""Their predictions use every module of kernels that serves."""
+ROW = [5.1, 0.2, "small"]
+MANY_ROWS = 300
+"""Rows that are predicted side by side."""
+
+
+@pytest.fixture
+def unload(monkeypatch):
+    """`unload()`: kernels are as they are in a process that begins."""
+
+    def forget():
+        for kernel in jit.kernels():
+            monkeypatch.setattr(kernel, "_compiled", None)
+            monkeypatch.setattr(kernel, "lean", kernel._first)
+
+    return forget
+
+
+def loaded_by_predictions(client, names):
+    """Names of kernels that first predictions read from disk or compiled, by algorithm and number of rows."""
+    loaded = {}
+    for algorithm, name in names.items():
+        for rows in (1, MANY_ROWS):
+            before = {kernel for kernel in jit.kernels() if kernel.ready}
+            body = {"columns": ["length", "width", "size"], "data": [ROW] * rows}
+            assert client.post(f"/v1/models/{name}/predict", json=body).status_code == 200
+            added = [kernel.__name__ for kernel in jit.kernels() if kernel.ready and kernel not in before]
+            loaded |= {(algorithm, rows): added} if added else {}
+    assert {kernel.__module__ for kernel in jit.kernels() if kernel.ready} >= set(SERVING)
+    assert not jit.compilations()
+    return loaded
+
+
+def test_the_api_is_ready_once_its_first_predictions_load_nothing(settings, services, publish, unload):
+    names = {algorithm: f"w-{uuid4()}" for algorithm in ALGORITHMS}
+    for algorithm, name in names.items():
+        publish(services.work, name, algorithm=algorithm)
+        services.aliases.move(name, "champion", 1, if_match=None, request_id="r")
+    unload()
+    with TestClient(create_app(settings.model_copy(update={"warm": True}))) as client:
+        with jit._lock:  # nothing can be loaded
+            waiting = client.get("/readyz")
+            assert not jit.made()
+        until = time.monotonic() + 120
+        while not client.get("/readyz").is_success:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert jit.made()
+        assert loaded_by_predictions(client, names) == {}
+    assert waiting.status_code == 503
+    assert waiting.json()["errors"] == [
+        {"pointer": "", "detail": "Kernels and models are being loaded.", "code": "kernels"}
+    ]
+
+
+def test_serve_listens_once_its_first_predictions_load_nothing(tmp_path, trained, unload, monkeypatch):
+    for algorithm in ALGORITHMS:
+        (tmp_path / f"{algorithm}.safetensors").write_bytes(bytes(trained(algorithm).blob))
+    unload()
+    loaded = []
+
+    def predict_at_once(application, _settings):
+        assert jit.made()
+        client = TestClient(application)
+        loaded.append(loaded_by_predictions(client, {name: name for name in ALGORITHMS}))
+
+    monkeypatch.setattr(app.serve_folder, "serve", predict_at_once)
+    settings = Settings(data=tmp_path / "data", hosts="testserver")
+    serve_folder(settings, tmp_path, FolderOptions(0, False, False, None))
+    assert loaded == [{}]
 
 
 def test_it_is_fetched_once_as_soon_as_bodies_are_many(monkeypatch):

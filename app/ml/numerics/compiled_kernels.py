@@ -107,6 +107,14 @@ def load_from_disk() -> Iterator[None]:
             yield
 
 
+def read_companions() -> None:
+    """Read from disk the kernels beside those that serve already: other numbers of rows of a model call them."""
+    modules = {kernel.__module__ for kernel in kernels() if kernel.ready and is_serving(kernel)}
+    for kernel in kernels():
+        if kernel.__module__ in modules:
+            kernel.read()
+
+
 def all_loaded() -> bool:
     """True if no call of a kernel waits."""
     return all(kernel.ready for kernel in kernels())
