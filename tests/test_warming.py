@@ -1,13 +1,18 @@
 """Kernels are compiled beforehand: which of them, in which order, and who says what is left."""
 
+import json
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import app
 from app import warming
 from app.cli import main
-from app.ml.catalogue import seconds_to_compile
+from app.ml.catalogue import catalogue, seconds_to_compile
 from app.ml.numerics import kernel_folders
 from app.ml.numerics.compiled_kernels import SERVING, describe, is_serving, kernels, missing
 
@@ -51,8 +56,64 @@ def test_processes_compile_everything_that_predictions_need_and_readers_compile_
     read = (
         "from app import warming; warming._import_kernels(serving=True)\n"
         "from app.ml.numerics import jit\n"
-        "assert all(kernel.read() for kernel in jit.kernels())\n"
+        "from app.ml.numerics.compiled_kernels import is_serving\n"
+        "assert all(kernel.read() for kernel in jit.kernels() if is_serving(kernel))\n"
         "assert jit.compilations() == 0"
     )
     nothing_compiled.chmod(0o500)
     subprocess.run([sys.executable, "-c", read], check=True)
+
+
+def warmed_modules():
+    """Names of the modules whose kernels `valiant warm` compiles."""
+    program = (
+        "from app import warming; warming._import_kernels(serving=False)\n"
+        "from app.ml.numerics import jit\n"
+        "print(*{kernel.__module__ for kernel in jit.kernels()})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.slow
+def test_every_file_with_kernels_is_warmed():
+    root = Path(app.__file__).parent
+    files = [file for file in root.rglob("*.py") if "\n@kernel(" in file.read_text()]
+    assert {".".join(file.relative_to(root.parent).with_suffix("").parts) for file in files} == warmed_modules()
+
+
+@pytest.fixture
+def shipped(tmp_path):
+    """Environment of a process with all kernels in a folder that it can only read, and an empty cache."""
+    subprocess.run([sys.executable, "-P", "-m", "app.cli", "warm"], check=True)
+    warming._import_kernels(serving=False)
+    folder, empty = tmp_path / "kernels" / kernel_folders.tag(), tmp_path / "empty"
+    folder.mkdir(parents=True)
+    empty.mkdir(mode=0o555)
+    for kernel in kernels():
+        if kernel.__module__.startswith("app."):
+            for file in kernel_folders.kernel_files(kernel.on_disk, kernel.file_name, len(kernel._signatures)):
+                shutil.copyfile(file, folder / file.name)
+                (folder / file.name).chmod(0o444)
+    for read_only in (folder, folder.parent):
+        read_only.chmod(0o555)
+    own = {"VALIANT_KERNELS": str(folder.parent), "NUMBA_CPU_NAME": "skylake", "TMPDIR": str(tmp_path)}
+    yield os.environ | own | dict.fromkeys(("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"), str(empty))
+    assert not list(empty.iterdir())
+    assert not list(tmp_path.glob("valiant-*"))
+
+
+@pytest.mark.slow
+def test_first_fits_of_all_algorithms_and_first_predictions_compile_nothing(shipped, capsys):
+    """Kernels are shipped, the cache is empty, and whatever could be written to is read-only."""
+    run = [sys.executable, "-m", "tests.first_fits"]
+    root = Path(__file__).parent.parent
+    result = json.loads(subprocess.run(run, check=True, capture_output=True, text=True, cwd=root, env=shipped).stdout)
+    assert result["compiled"] == []
+    assert len(result["seconds"]) == sum(len(entry.algorithm.tasks) for entry in catalogue().values())
+    assert "app.ml.numerics.trees.compiled.growth.grow" in result["used"]
+    slowest = sorted(result["seconds"].items(), key=lambda item: -item[1][0])[:10]
+    with capsys.disabled():
+        print("\nProcessor seconds of the slowest first fits, and of their first predictions:")  # noqa: T201
+        for name, (fit, predictions) in slowest:
+            print(f"{name:40} {fit:6.2f} {predictions:6.3f}")  # noqa: T201
