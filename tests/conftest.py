@@ -3,6 +3,7 @@
 Everything is imported where it is used, so that tests of the pure core start nothing and import little.
 """
 
+import logging
 import os
 import shutil
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+from app import logs
 
 # Hundreds of processes import the same files: each would compile them anew where bytecode is not kept.
 sys.dont_write_bytecode = False
@@ -84,6 +87,14 @@ def stack(pytestconfig):
         yield running
         del pytestconfig.stash[SHARED_STORE]
         work.engine.dispose()
+
+
+@pytest.fixture(autouse=True)
+def _logs_of_this_test():
+    """What a test sets up for logs, as a command does, ends with it: the stream that it captured is closed."""
+    handlers, handler = logging.root.handlers[:], logs._own[0]
+    yield
+    logging.root.handlers, logs._own[0] = handlers, handler
 
 
 @pytest.fixture(scope="module", autouse=True)
