@@ -174,7 +174,7 @@ class _Fork(Generic[T]):
             while chunk := os.read(self._pipe, _DONE.size):
                 place, begin, size = _DONE.unpack(chunk)
                 document, arrays = safetensors_format.read(os.pread(self._file.fileno(), size, begin))
-                yield place, state_format.unpack(kind, document, arrays)
+                yield place, state_format.unpack_unchecked(kind, document, arrays)
             self.gone = True
 
     def end(self) -> None:

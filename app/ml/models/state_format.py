@@ -100,8 +100,28 @@ def unpack(kind: type[S], packed: JSON, arrays: dict[str, NDArray[Any]]) -> S:
 
     A part with a method `demand_sound` is looked at: compiled code that follows its indices does not look.
     """
+    state = unpack_unchecked(kind, packed, arrays)
+    _demand_sound(state)
+    return state
+
+
+def unpack_unchecked(kind: type[S], packed: JSON, arrays: dict[str, NDArray[Any]]) -> S:
+    """The NamedTuple `kind` that a process of this service has just packed; no part is looked at.
+
+    A part of a fit may be without what it shares with others, such as the votes of trees.
+    """
     state: S = _unpack(kind, packed, arrays)
     return state
+
+
+def _demand_sound(value: Any) -> None:
+    if isinstance(value, FittedLearner):
+        _demand_sound(value.state)
+    elif hasattr(value, "demand_sound"):
+        value.demand_sound()
+    elif isinstance(value, tuple | list):
+        for part in value:
+            _demand_sound(part)
 
 
 def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -116,10 +136,7 @@ def _unpack(hint: Any, packed: JSON, arrays: dict[str, NDArray[Any]]) -> Any:
         fields, hints = packed["fields"], get_type_hints(kind)
         if set(fields) | set(getattr(kind, "_field_defaults", ())) != set(kind._fields):
             raise KeyError(kind.__name__)
-        made = kind(**{name: _unpack(hints[name], part, arrays) for name, part in fields.items()})
-        if hasattr(made, "demand_sound"):
-            made.demand_sound()
-        return made
+        return kind(**{name: _unpack(hints[name], part, arrays) for name, part in fields.items()})
     if isinstance(packed, list):
         return _sequence(kind, packed, arrays)
     if isinstance(packed, dict):
