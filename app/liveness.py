@@ -135,7 +135,7 @@ class Patience:
         now = time.monotonic() if now is None else now
         passed, self._looked_at = min(now - self._looked_at, ON_TIME_SECONDS), now
         self._silent += passed
-        if self._silent < min(QUIET_SECONDS, self._seconds / 2):
+        if self._silent < min(QUIET_SECONDS, self._seconds / 2, self._cpu_seconds / 2):
             return None
         activity, is_stopped = self._read(self._pid), read_activity(self._pid).is_stopped
         computed = 0.0 if self._before is None else activity.cpu_seconds - self._before
