@@ -256,12 +256,12 @@ def test_settings_choose_the_rounds_of_an_early_stopped_booster(client, tmp_path
     shutil.copytree(folder / "stopped", tmp_path / "m")
     models = FolderModels(tmp_path, Settings())
     models.keep = loaded.__setitem__
-    for iterations, rounds in ((2, 2), (None, trees)):
+    for iterations, rounds, fact in ((2, 2, "2"), (None, trees, None)):
         settings = {"parameters": {"extra": {"iterations": iterations}}}
         (tmp_path / "m" / "model-settings.json").write_text(json.dumps(settings))
         models.refresh()
         pointer = models.at_hand(VersionRef("m")).pointer
-        assert pointer.facts.get("iterations") == iterations
+        assert pointer.facts.get("iterations") == fact
         predicted = loaded[pointer.digest].predict_raw(X).values
         np.testing.assert_allclose(predicted, stopped().predict(rows, iteration_range=(0, rounds)), rtol=1e-6)
     assert len(loaded) == 2

@@ -1,6 +1,6 @@
 """The Open Inference Protocol v2 on the wire. Its own names, in its own order."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
@@ -61,10 +61,10 @@ class VersionParameters(Wire):
 
     version: str = Field(description="Version as the folder or its settings name it, such as v0.1.0.")
     warnings: list[str] = Field(description="Differences from the library that wrote the file, such as trees left out.")
-    iterations: int | Literal["best"] | None = Field(
+    iterations: str | None = Field(
         None,
-        description="Boosting rounds that its settings choose: their number from the first, or `best`, up to "
-        "the best one of early stopping; absent: all.",
+        description="Boosting rounds that its settings choose, as a text: their number from the first, or `best`, up "
+        "to the best one of early stopping; absent: all.",
     )
 
 

@@ -213,7 +213,7 @@ class FolderModels:
         self.keep(read.digest, read.model)
         facts: dict[str, Any] = {"version": file.label, "warnings": [*file.remarks, *read.warnings]}
         if file.options != ALL:
-            facts["iterations"] = "best" if file.options.best else file.options.rounds
+            facts["iterations"] = "best" if file.options.best else str(file.options.rounds)
         version = _Version(file, Pointer(file.model, file.version, read.digest, read.size_bytes, facts=facts))
         self._set(file.model, self._served.get(file.model, {}) | {file.version: version})
         log.info("model_loaded", model=file.model, version=file.label, file=printable(str(file.path)))
