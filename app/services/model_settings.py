@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.ml.contract.model_file_options import ALL, ModelFileOptions
+from app.validated_copy import ValidatedCopy
 
 MLSERVER, TRITON = "model-settings.json", "config.pbtxt"
 FILE_NAME = re.compile(r'^\s*default_model_filename\s*:\s*"([^"/]+)"', re.MULTILINE)
@@ -17,7 +18,7 @@ DEFAULT_THRESHOLD = 0.5
 """Probability from which Triton predicts the second of two classes, as this service does."""
 
 
-class _Extra(BaseModel):
+class _Extra(ValidatedCopy, BaseModel):
     """Parameters that MLServer passes on to a runtime as they are. Those of other runtimes are ignored."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True)
@@ -32,7 +33,7 @@ class _Extra(BaseModel):
         return ModelFileOptions(best=True) if self.iterations == "best" else ModelFileOptions(int(self.iterations))
 
 
-class _Parameters(BaseModel):
+class _Parameters(ValidatedCopy, BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     uri: str | None = None
@@ -40,7 +41,7 @@ class _Parameters(BaseModel):
     extra: _Extra | None = None
 
 
-class _Settings(BaseModel):
+class _Settings(ValidatedCopy, BaseModel):
     name: str | None = None
     parameters: _Parameters | None = None
 
