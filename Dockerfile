@@ -13,7 +13,7 @@ COPY app ./app
 COPY workers ./workers
 COPY migrations ./migrations
 RUN /opt/valiant/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
-RUN /opt/valiant/bin/valiant warm --out
+RUN ["/opt/valiant/bin/valiant", "warm", "--out"]
 RUN /opt/valiant/bin/pip uninstall --yes setuptools pip
 
 FROM ${PYTHON}
