@@ -55,11 +55,6 @@ class Result(Wire):
     warnings: list[str] = Field(
         [], description="Sentences on what a careful reader should know; empty where there is none."
     )
-    cold_seconds: float = Field(
-        0.0,
-        description="Rough time in seconds that the job takes longer because a worker has not compiled yet what it "
-        "needs, which it does once on its machine; 0 where all is compiled.",
-    )
 
 
 class Estimate(Wire):
@@ -67,6 +62,11 @@ class Estimate(Wire):
 
     warnings: list[str] = Field(
         [], description="Sentences on what a careful reader should know; empty where there is none."
+    )
+    cold_seconds: float = Field(
+        0.0,
+        description="Rough time in seconds that the job takes longer because a worker has not compiled yet what it "
+        "needs, which it does once on its machine; 0 where all is compiled.",
     )
 
 
