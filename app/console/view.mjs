@@ -97,14 +97,14 @@ function How({ ways }) {
   const me = useLoaded(async (signal) => (opened ? get("/v1/me", { signal }) : undefined), [opened]);
   return html`<details class="how" onToggle=${(event) => open(event.target.open)}>
     <summary>Do the same elsewhere</summary>
-    <${Loaded} from=${me}>${({ key }) => Object.entries({
+    ${opened && html`<${Loaded} from=${me}>${({ key }) => Object.entries({
       First: `export VALIANT_URL=${location.origin}${key ? " VALIANT_KEY=vlt_…" : ""}`,
       ...ways,
       curl: key ? ways.curl.replaceAll(/^curl -sSN?/gm, `$& -H "Authorization: Bearer $VALIANT_KEY"`) : ways.curl,
     }).map(([name, text]) => html`<section>
       <h3>${name}</h3>
       <${Copied} text=${text} />
-    </section>`)}</${Loaded}>
+    </section>`)}</${Loaded}>`}
   </details>`;
 }
 
