@@ -150,7 +150,10 @@ class Walk:
             if "progress" in value:  # which points of its curves a job keeps depends on the speed of the machine
                 value = value | {"curves": []}
             if "cold_seconds" in value:  # what is compiled yet
-                value = value | {"cold_seconds": 0.0, "warnings": [w for w in value["warnings"] if "First use" not in w]}
+                value = value | {
+                    "cold_seconds": 0.0,
+                    "warnings": [w for w in value["warnings"] if "First use" not in w],
+                }
             return {name: self.plain(part, name) for name, part in value.items() if part is not None}
         if isinstance(value, list):
             return [self.plain(part, key) for part in (value if key == "enum" else value[:LISTED])]
