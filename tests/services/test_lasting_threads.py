@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 ENDING = {
     "app/services/kernel_loading.py: _fetch": "ends when compiled code is fetched; without it predictions are as right",
     "app/services/kernel_loading.py: _warm": "ends when all is loaded; what is not is loaded with its first request",
+    "workers/compiler.py: _compile": "ends when all is compiled; jobs compile what they need without it",
     "workers/main.py: _report_ready": "ends when the worker is ready; one that never is, is replaced",
     "workers/periodic_duties.py: _stand_in": "ends with the last queued job; the next sweep starts another",
     "workers/supervisor.py: _thread": "ends with its job, whose lease another worker takes over otherwise",
