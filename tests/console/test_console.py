@@ -107,7 +107,7 @@ def test_pages_are_for_everybody(page, serious_faults, scheme):
     for place in PAGES:
         page.goto(f"{home}#/{place}")
         page.get_by_role("heading", level=1).wait_for()
-        expect(page.get_by_text("Loading…")).to_have_count(0, timeout=30_000)  # the document is made with its first request
+        expect(page.get_by_text("Loading…")).to_have_count(0, timeout=30_000)  # the document takes seconds
         assert serious_faults(page) == {}, place
 
 
