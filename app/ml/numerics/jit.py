@@ -46,7 +46,6 @@ function.
 """
 
 
-
 def _ignore(_kernel: "Kernel[..., Any]") -> None:
     """Nobody is interested in what is compiled."""
 
