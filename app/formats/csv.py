@@ -108,20 +108,22 @@ def _split(
     text: str, names: Sequence[str], reading: Mapping[str, Any], max_rows: int
 ) -> tuple[list[str], list[list[str]]]:
     """The header and the rows below it, in the dialect that finds most inputs."""
-    known = frozenset(names)
+    input_names = frozenset(names)
     detected = detect_dialect(text[:HEAD], delimiter=reading.get("delimiter"), comment=reading.get("comment"))
     dialects = [detected, *(detected._replace(delimiter=mark, trailing=False) for mark in (*DELIMITERS, BLANK))]
-    best = max(dialects, key=lambda dialect: _names_found(text[:HEAD], dialect, known))
+    counts = [_names_found(text[:HEAD], dialect, input_names) for dialect in dialects]
+    most_names = max(counts)
+    best = dialects[counts.index(most_names)]
     lines = best.cells(iter(io.StringIO(text, newline="")), strict=True)
     first: list[str] = []
-    while len(known & set(first)) < _names_found(text[:HEAD], best, known) or not first:
+    while len(input_names & set(first)) < most_names or not first:
         row = next(lines, None)
         if row is None:
             break
         first = [cell.strip() for cell in row[1]]
     single = len(first) == 1
     rows = (row or [""] for _, row in lines if row or single)
-    if known and known.isdisjoint(first) and reading.get("header") is False:
+    if input_names and input_names.isdisjoint(first) and reading.get("header") is False:
         number_of_columns = reading.get("columns", len(names))
         unnamed = [f"column_{number}" for number in range(1, len(first) + 1)]
         header = list(names) if len(first) == len(names) < number_of_columns else unnamed
