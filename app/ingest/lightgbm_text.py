@@ -8,6 +8,7 @@ References: `src/io/tree.cpp` and `src/boosting/gbdt_model_text.cpp` of LightGBM
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -57,9 +58,10 @@ def checked(content: bytes, iterations: int | None = None) -> CheckedText:
     end = lines.index(END, starts[-1])
     head = _fields(lines[: starts[0]])
     columns, classes = _columns(head), _classes(head)
-    bounds = zip(starts, [*starts[1:], end], strict=True)
-    blocks = [_fields(lines[first + 1 : last]) for first, last in bounds]
-    if len(head.get("tree_sizes", "").split()) not in {0, len(blocks)} or len(blocks) % classes:
+    texts = [lines[first:last] for first, last in pairwise([*starts, end])]
+    blocks = [_fields(text[1:]) for text in texts]
+    sizes = [str(sum(len(line.encode()) + 1 for line in text)) for text in texts]
+    if head.get("tree_sizes", "").split() not in ([], sizes) or len(blocks) % classes:
         raise damaged("The file does not hold the trees that it states.")
     trees = [_tree(block, columns) for block in blocks[: (iterations or len(blocks)) * classes]]
     stated: dict[str, str | int] = {

@@ -93,11 +93,12 @@ def entries(services):
 
 
 def changing(app):
-    """Names of the operations that are audited, those that delete things last."""
+    """Names of the operations that are audited, each after those that it needs; those that delete things last."""
     routes = [route for route in app.routes if getattr(route, "include_in_schema", False)]
     audited = {each.name for each in routes if each.methods != {"GET"} and not each.needs.isdisjoint(CHANGING)}
     assert audited < OPERATIONS.keys()
-    return sorted(audited, key=lambda name: (OPERATIONS[name][0] == "delete", name == "revoke_key"))
+    late = ("export_reviews", "revoke_key")  # after the label of a review; after the new secret of the key
+    return sorted(audited, key=lambda name: (OPERATIONS[name][0] == "delete", name in late, name))
 
 
 def refused_by_lock(response):

@@ -3,6 +3,7 @@
 import http.client
 import json
 import random
+import sys
 import threading
 import time
 from uuid import uuid4
@@ -10,8 +11,9 @@ from uuid import uuid4
 import pytest
 
 from app import ports, processes
+from app.ml.sessions.session_rounds import MOST_ROWS
 
-SESSIONS, ROUNDS, BATCH, KILLS = 5, 2000, 10, 20
+SESSIONS, BATCH, KILLS = 5, 10, 20
 PATIENCE = 90
 """Seconds until a writer gives up; no promise is measured by it."""
 SPEC = {
@@ -22,14 +24,12 @@ SPEC = {
 
 
 class Writer(threading.Thread):
-    """Sends the rounds of one session in order, each request until it has a response."""
+    """Sends rounds of one session in order until it is ended, each request until it has a response."""
 
     def __init__(self, port, number, *, keyed):
         super().__init__(daemon=True)
-        self.port, self.keyed, self.failures, self.predictions = port, keyed, [], []
-        rng = random.Random(number)
-        doses = [rng.randint(0, 6) for _ in range(ROUNDS)]
-        self.rows = [{"dose": dose, "effect": dose >= 3 or rng.random() < 0.1} for dose in doses]
+        self.port, self.keyed, self.failures, self.rows, self.predictions = port, keyed, [], [], []
+        self.rng, self.ended = random.Random(number), threading.Event()
         self.path = self.until("POST", "/v1/sessions", SPEC, {"Idempotency-Key": uuid4().hex})["id"]
         self.path = f"/v1/sessions/{self.path}"
 
@@ -56,8 +56,11 @@ class Writer(threading.Thread):
         raise AssertionError((path, self.failures))
 
     def run(self):
-        for revision, start in enumerate(range(0, ROUNDS, BATCH)):
-            body, headers = {"rows": self.rows[start : start + BATCH]}, {}
+        for revision, start in enumerate(range(0, sys.maxsize, BATCH)):
+            if self.ended.is_set():
+                return
+            self.rows += (self.row() for _ in range(BATCH))
+            body, headers = {"rows": self.rows[start:]}, {}
             if self.keyed:
                 headers = {"Idempotency-Key": f"{self.path[-12:]}-{start}"}
             else:
@@ -67,12 +70,16 @@ class Writer(threading.Thread):
                 self.failures.append((start, found["first_round"], found["revision"]))
             self.predictions += found["predictions"]
 
+    def row(self):
+        dose = self.rng.randint(0, 6)
+        return {"dose": dose, "effect": dose >= 3 or self.rng.random() < 0.1}
+
 
 def responses_arrive(writers, number):
     """Waits for responses after a restart, so that each kill meets a service at work, however slow its start."""
     before = sum(len(writer.predictions) for writer in writers)
     while sum(len(writer.predictions) for writer in writers) < before + number * BATCH:
-        assert any(writer.is_alive() for writer in writers), "the writers ended before the last kill"
+        assert any(writer.is_alive() for writer in writers), [writer.failures for writer in writers]
         time.sleep(0.005)
 
 
@@ -106,19 +113,23 @@ def test_killed_at_any_moment_rounds_are_learned_once(module_stack_factory):
             time.sleep(rng.uniform(0, 0.02))
             restarted(victims[kill % len(victims)])
         for writer in writers:
+            writer.ended.set()
+        for writer in writers:
             writer.join()
         for writer in writers:
             assert writer.failures == []
-            found = writer.until("GET", writer.path)
-            assert (found["counts"]["rounds"], found["counts"]["learned"]) == (ROUNDS, ROUNDS)
+            found, rounds = writer.until("GET", writer.path), len(writer.rows)
+            assert (found["counts"]["rounds"], found["counts"]["learned"]) == (rounds, rounds)
             wrong = sum(one != row["effect"] for one, row in zip(writer.predictions, writer.rows, strict=True))
-            assert (found["revision"], found["counts"]["mistakes"]) == (ROUNDS // BATCH, wrong)
+            assert (found["revision"], found["counts"]["mistakes"]) == (rounds // BATCH, wrong)
             other = writer.until("POST", "/v1/sessions", SPEC)
-            undisturbed = writer.until(
-                "POST", f"/v1/sessions/{other['id']}/rounds", {"revision": 0, "rows": writer.rows}
-            )
-            assert undisturbed["predictions"] == writer.predictions
-            assert undisturbed["counts"] == found["counts"]
+            undisturbed = []
+            for revision, start in enumerate(range(0, rounds, MOST_ROWS)):
+                body = {"revision": revision, "rows": writer.rows[start : start + MOST_ROWS]}
+                played = writer.until("POST", f"/v1/sessions/{other['id']}/rounds", body)
+                undisturbed += played["predictions"]
+            assert undisturbed == writer.predictions
+            assert played["counts"] == found["counts"]
     finally:
         worker.stop()
         api.stop()

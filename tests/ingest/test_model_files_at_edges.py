@@ -157,6 +157,7 @@ DAMAGED = {
     "no trees": re.sub(r"(?s)Tree=0.*?(?=end of trees)", "", text()),
     "a line that is there twice": text().replace("num_cat=1", "num_cat=1\nnum_cat=1"),
     "a missing kind that does not exist": text(decision_type="14 1"),
+    "trees of other sizes": text().replace("\n\nTree=0", "\ntree_sizes=0\n\nTree=0"),
     "an objective of no library": text(objective="regression\x1b"),
 }
 
