@@ -38,8 +38,8 @@ export const post = (path, body, options) => json("POST", path, { body, ...optio
 export const put = (path, body, options) => json("PUT", path, { body, ...options });
 export const remove = (path) => json("DELETE", path);
 
-export const upload = (file, name) =>
-  json("POST", `/v1/datasets?${new URLSearchParams({ name })}`, {
+export const upload = (file, name, format) =>
+  json("POST", `/v1/datasets?${new URLSearchParams(format ? { name, file_format: format } : { name })}`, {
     content: file,
     headers: { "Content-Type": "application/octet-stream" },
   });

@@ -5,19 +5,24 @@ import { Histogram } from "./charts.mjs";
 import { Facts, Fault, Loaded, Page, Table, curl, html, number, size, useAction, useLoaded, usePages, when } from "./view.mjs";
 
 const SAMPLES = { iris: "Flowers of three species", breast_cancer: "Tumours, benign or malignant", diabetes: "Progression of a disease, a number" };
+/** Formats that the end of a name chooses; the others are recognised by their content. */
+const FORMATS = { ".arff": "arff", ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight" };
 const ROWS = 100, SHEETS = 60;
 const open = (dataset) => { location.hash = `#/datasets/${dataset.id}`; };
 
 export function Datasets() {
   const [list, pager] = usePages("/v1/datasets?limit=50&sheets=false", get);
-  const [send, { busy, error }] = useAction(async (file, name) => open(await upload(file, name)));
+  const [send, { busy, error }] = useAction(async (file, name, format) => open(await upload(file, name, format)));
   const sample = async (name) => send(await (await fetch(`/console/samples/${name}.csv`)).blob(), name);
   const pick = (event) => {
     const [file] = event.target.files;
-    if (file) send(file, file.name.replace(/\.[^.]*$/, ""));
+    if (!file) return;
+    const unpacked = file.name.replace(/\.(gz|bz2|xz|zst|lz4|zip)$/i, "");
+    const [, name, suffix] = /^(.*?)(\.[^.]*)?$/s.exec(unpacked);
+    send(file, name || unpacked, FORMATS[suffix?.toLowerCase()]);
   };
   return html`<${Page} title="Datasets" how=${HOW.list}
-      lead="A dataset is a table that was uploaded once and does not change: CSV, Excel, JSON, Parquet or Arrow."
+      lead="A dataset is a table that was uploaded once and does not change: CSV, Excel, JSON, Parquet, Arrow, ARFF or LibSVM, also compressed or in a zip archive."
       actions=${html`<label class="button">${busy ? "Uploading…" : "Upload a file"}<input class="hidden" type="file" onChange=${pick} disabled=${busy} /></label>`}>
     <${Fault} error=${error} />
     <${Loaded} from=${list}>${(page) => page.items.length === 0 ? html`<${FirstVisit} choose=${sample} busy=${busy} />` : html`

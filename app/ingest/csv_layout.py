@@ -43,11 +43,13 @@ class Layout(NamedTuple):
     index_name: str | None = None
     """The name given to an index column."""
     warnings: tuple[str, ...] = ()
+    skips_blank_lines: bool = False
+    """True if a blank line is no row, even in a file of one column."""
 
     @property
     def keeps_blank_lines(self) -> bool:
         """True if a blank line is a row with a missing value, as in a file of one column."""
-        return len(self.names) == 1
+        return len(self.names) == 1 and not self.skips_blank_lines
 
     def warnings_without(self, empty: Collection[int]) -> list[str]:
         """The warnings, if these columns without a name turn out to have no values and are left out."""
@@ -225,7 +227,7 @@ def _named(first: Sequence[str], rows: Sequence[Sequence[str]], options: ReadOpt
     names = list(first)
     unnamed = tuple(number for number, name in enumerate(names) if not name)
     index = None
-    warnings = [*_shorten(names), *(_number(names) if options.duplicate_names is DuplicateNames.NUMBER else ())]
+    warnings = tidy_names(names, options)
     for number in unnamed:
         if number == 0 and len(names) > 1 and _counts_up([row[0].strip() for row in rows if row]):
             names[number] = index = _free("index", names)
@@ -241,6 +243,11 @@ def _named(first: Sequence[str], rows: Sequence[Sequence[str]], options: ReadOpt
         index_name=index,
         warnings=tuple(warnings),
     )
+
+
+def tidy_names(names: list[str], options: ReadOptions) -> list[str]:
+    """Shorten and number names in place; returns a warning about each."""
+    return [*_shorten(names), *(_number(names) if options.duplicate_names is DuplicateNames.NUMBER else ())]
 
 
 def _shorten(names: list[str]) -> Iterator[str]:

@@ -9,8 +9,9 @@ knows the lines.
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -87,11 +88,23 @@ def _read(source: Text, limits: Limits, options: ReadOptions, dialect: Dialect) 
     layout = find_layout(head, limits, options, dialect)
     if layout.offset == len(head):  # nothing follows; an open quote would do that
         refuse(diagnose(source.open(), layout, longest=BLOCK) or [_ROWLESS])
+    reads_unquoted = dialect.quoted and partial(_is_regular, original, dialect._replace(quoted=False))
+    reading = read_rows(source, layout, limits, options, reads_unquoted or (lambda: False))
+    return replace(reading, delimiter=dialect.delimiter)
+
+
+def read_rows(
+    source: Text, layout: Layout, limits: Limits, options: ReadOptions, reads_unquoted: Callable[[], bool]
+) -> Reading:
+    """The table of a plain file whose layout is known. Raises InvalidData with the line of each fault.
+
+    reads_unquoted: whether all rows have as many cells if quotes are letters.
+    """
     try:
         readers, empty, swallowing = _survey(source, layout, limits, options)
     except (pa.ArrowInvalid, _Refused):
         refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
-    if swallowing and dialect.quoted and _is_regular(original, dialect._replace(quoted=False)):
+    if swallowing and reads_unquoted():
         refuse([Fault("", _UNQUOTED, "unclosed_quote")])
     kept = [at for at in range(len(layout.names)) if at not in empty]
     chosen = [readers[at] for at in kept]
@@ -104,7 +117,7 @@ def _read(source: Text, limits: Limits, options: ReadOptions, dialect: Dialect) 
         [readers[at].type for at in kept],
         converted,
         layout.warnings_without(empty),
-        delimiter=dialect.delimiter,
+        delimiter=layout.delimiter,
         encoding=source.encoding,
         header=layout.header,
         index=layout.index_name,

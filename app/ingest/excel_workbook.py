@@ -17,10 +17,10 @@ from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError
 from app.errors import BodyTooLarge, InvalidData, ValiantError
 from app.faults import Fault, place
 from app.ingest import csv_reader as delimited
-from app.ingest.file_format_detection import members
 from app.ingest.reader_result import Reading
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import HEAD, Limits, Source
+from app.ingest.zip_archive import list_members
 from app.suggestions import one_of, quoted
 
 ROWS = 256
@@ -84,7 +84,7 @@ def _named() -> Iterator[None]:
 
 
 def _check_size(source: Source, limits: Limits) -> None:
-    if sum(member.file_size for member in members(source)) > limits.unpacked_bytes:
+    if sum(member.file_size for member in list_members(source.open())) > limits.unpacked_bytes:
         raise BodyTooLarge(f"Unpacked, the workbook is larger than {limits.unpacked_bytes} bytes.")
 
 

@@ -4,7 +4,6 @@ The header is checked against the size of the file before anything is read.
 """
 
 import math
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -71,5 +70,5 @@ def _by_columns(source: Source, n: int, p: int, dtype: np.dtype, offset: int) ->
 
 
 def _values(source: Source, start: int, count: int, dtype: np.dtype) -> np.ndarray:
-    raw = os.pread(source.descriptor, count * dtype.itemsize, start)
+    raw = source.read_range(start, count * dtype.itemsize)
     return np.frombuffer(raw, dtype).astype(_native(dtype), copy=False)

@@ -10,7 +10,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from app.errors import NO_ROOM, InvalidData, StorageFull, ValiantError
-from app.ingest import arrow_and_parquet, npy
+from app.ingest import arff, arrow_and_parquet, npy, svmlight
 from app.ingest import csv_reader as delimited
 from app.ingest import excel_workbook as workbook
 from app.ingest import json_lines as jsonl
@@ -36,11 +36,13 @@ READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.PARQUET: arrow_and_parquet.read_parquet,
     FileFormat.ARROW: arrow_and_parquet.read_arrow,
     FileFormat.NPY: npy.read,
+    FileFormat.ARFF: arff.read,
+    FileFormat.SVMLIGHT: svmlight.read,
     FileFormat.XLSX: workbook.read,
     FileFormat.XLS: workbook.read,
     FileFormat.ODS: workbook.read,
 }
-CELLS = {FileFormat.CSV, FileFormat.XLSX, FileFormat.XLS, FileFormat.ODS}
+CELLS = {FileFormat.CSV, FileFormat.ARFF, FileFormat.XLSX, FileFormat.XLS, FileFormat.ODS}
 """Formats of text cells, whose readers read them by the given kinds."""
 
 
@@ -96,7 +98,7 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     source = Source.of(upload, order.limits.unpacked_bytes)
     if not source.size:
         raise InvalidData("The file is empty.")
-    file_format, source = recognise(source, order.options, order.name, order.file_format)
+    file_format, source, warnings = recognise(source, order.options, order.name, order.file_format)
     reading = READERS[file_format](source, order.limits, order.options)
     order.options.check_columns(reading.names)
     if file_format not in CELLS:
@@ -109,7 +111,7 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
         reading=_how(file_format, reading, order.options),
         rows=settled.rows,
         columns=columns,
-        warnings=reading.warnings,
+        warnings=[*warnings, *reading.warnings],
         chunks=places,
     )
 

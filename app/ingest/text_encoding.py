@@ -22,7 +22,7 @@ def encoding_of(head: bytes, options: ReadOptions) -> str:
 class Transcoded(io.RawIOBase):
     """A file in some encoding as UTF-8, decoded while it is read."""
 
-    def __init__(self, raw: io.RawIOBase, encoding: str) -> None:
+    def __init__(self, raw: io.RawIOBase | io.BytesIO, encoding: str) -> None:
         self._raw, self._encoding = raw, encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._waiting, self._line, self._ended = b"", 1, False

@@ -57,6 +57,7 @@ class ReadOptions(Wire):
     sheet: str | None = Field(
         None, description="Sheet of a workbook, by its name or its number from 1; null: the first."
     )
+    member: str | None = Field(None, description="File in a zip archive that is the table; null: the only table.")
 
     delimiter: str | None = Field(None, description="Character between the fields of a row; null: detected.")
     skip_rows: int | None = Field(None, description="Number of lines above the table; null: detected.")

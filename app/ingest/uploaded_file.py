@@ -2,15 +2,14 @@
 
 import io
 import os
-import zlib
 from typing import BinaryIO, NamedTuple, cast
 
-from app.errors import BodyTooLarge, InvalidData
+from app.ingest.compression import Layer, Unpacked
 from app.ingest.text_encoding import UTF8, Transcoded
 
-GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 HEAD = 1 << 16
+BUFFER_BYTES = 1 << 20
 NOT_UTF8 = "save the file as UTF-8, or give its encoding, such as encoding=windows-1252."
 """Advice about a text file that cannot be read."""
 
@@ -23,31 +22,48 @@ class Limits(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A file by its descriptor; gzip is known by its first bytes, whatever its name."""
+    """A file by its descriptor, what it is packed in, and the encoding of its text."""
 
     descriptor: int
     size: int
-    packed: bool
     unpacked_bytes: int
+    layers: tuple[Layer, ...] = ()
+    """From the outermost."""
     encoding: str = UTF8
     """Encoding of a text file; its text is read as UTF-8 in any case."""
+    content: bytes | None = None
+    """The file, where it is held in memory."""
 
     @classmethod
     def of(cls, descriptor: int, unpacked_bytes: int) -> "Source":
-        packed = os.pread(descriptor, 2, 0) == GZIP
-        return cls(descriptor, os.fstat(descriptor).st_size, packed, unpacked_bytes)
+        return cls(descriptor, os.fstat(descriptor).st_size, unpacked_bytes)
 
-    def open(self) -> BinaryIO:
+    def open(self, buffer_bytes: int = BUFFER_BYTES) -> BinaryIO:
         """From the start, unpacked and in UTF-8."""
-        raw: io.RawIOBase = _Positioned(self.descriptor, self.size)
-        if self.packed:
-            raw = _Unpacked(raw, self.unpacked_bytes)
+        raw: io.RawIOBase | io.BytesIO = _Positioned(self.descriptor, self.size)
+        if self.content is not None:
+            raw = io.BytesIO(self.content)
+        for layer in self.layers:
+            raw = Unpacked(layer, cast("BinaryIO", raw), self.unpacked_bytes)
         if self.encoding != UTF8:
             raw = Transcoded(raw, self.encoding)
-        return cast("BinaryIO", io.BufferedReader(raw, 1 << 20))
+        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), buffer_bytes))
 
     def head(self) -> bytes:
-        return self.open().read(HEAD)
+        return self.open(HEAD).read(HEAD)
+
+    def read_range(self, start: int, count: int) -> bytes:
+        """Bytes of a file without layers."""
+        if self.content is not None:
+            return self.content[start : start + count]
+        return os.pread(self.descriptor, count, start)
+
+    def seekable(self) -> "Source":
+        """The same file without layers, in memory if it had any."""
+        if not self.layers:
+            return self
+        content = self.open().read()
+        return self._replace(layers=(), content=content, size=len(content))
 
 
 class _Positioned(io.RawIOBase):
@@ -71,44 +87,3 @@ class _Positioned(io.RawIOBase):
         self._at += len(chunk)
         buffer[: len(chunk)] = chunk
         return len(chunk)
-
-
-class _Unpacked(io.RawIOBase):
-    """gzip, one or more members; gives up past `room` bytes, however small the file."""
-
-    def __init__(self, raw: io.RawIOBase, room: int) -> None:
-        self._raw, self._room, self._limit = raw, room, room
-        self._inflate = zlib.decompressobj(wbits=31)
-        self._waiting = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
-        chunk = self._chunk(len(buffer))
-        self._room -= len(chunk)
-        if self._room < 0:
-            raise BodyTooLarge(f"Unpacked, the file is larger than {self._limit} bytes.")
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
-
-    def _chunk(self, most: int) -> bytes:
-        """Up to `most` bytes; none only at the end."""
-        try:
-            while True:
-                packed = self._waiting or self._raw.read(1 << 16)
-                if not packed:
-                    return self._end()
-                if self._inflate.eof:
-                    self._inflate = zlib.decompressobj(wbits=31)
-                chunk = self._inflate.decompress(packed, most)
-                self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
-                if chunk:
-                    return chunk
-        except zlib.error:
-            raise InvalidData("The gzip packing of this file is damaged.") from None
-
-    def _end(self) -> bytes:
-        if not self._inflate.eof:
-            raise InvalidData("The gzip packing of this file ends too early.")
-        return b""

@@ -24,6 +24,8 @@ class FileFormat(StrEnum):
     XLSX = "xlsx"
     XLS = "xls"
     ODS = "ods"
+    ARFF = "arff"
+    SVMLIGHT = "svmlight"
 
 
 class FileReading(Wire):

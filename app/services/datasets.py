@@ -69,6 +69,7 @@ class Datasets:
         spool: Path | BinaryIO,
         *,
         name: str | None,
+        file_name: str | None = None,
         file_format: FileFormat | str | None,
         options: ReadOptions = ReadOptions(),  # noqa: B008  frozen
         size_bytes: int,
@@ -79,17 +80,23 @@ class Datasets:
 
         Raises InvalidData, BodyTooLarge, StorageFull or QuotaExceeded; then nothing is kept.
 
-        `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is detected. together: runs in the
-        transaction that keeps it.
+        `digest` is "sha256:…" of the uploaded bytes. Without a `file_format` it is detected, also by the end of
+        `file_name` or else of `name`. together: runs in the transaction that keeps it.
         """
         if isinstance(spool, Path):
             with spool.open("rb") as file:
                 return self.ingest(
-                    file, name=name, file_format=file_format, options=options, size_bytes=size_bytes, digest=digest
+                    file,
+                    name=name,
+                    file_name=file_name,
+                    file_format=file_format,
+                    options=options,
+                    size_bytes=size_bytes,
+                    digest=digest,
                 )
         name = clean_name(name)
         with self.spool() as chunks:
-            order = self._order(name, None if file_format is None else FileFormat(file_format), options)
+            order = self._order(file_name or name, None if file_format is None else FileFormat(file_format), options)
             parsed = self._parser.parse(order, spool.fileno(), chunks.fileno())
             dataset_id = uuid7()
 
@@ -103,10 +110,10 @@ class Datasets:
 
             return self._work.retry(keep)
 
-    def _order(self, name: str, file_format: FileFormat | None, options: ReadOptions) -> Order:
+    def _order(self, file_name: str, file_format: FileFormat | None, options: ReadOptions) -> Order:
         s = self._settings
         return Order(
-            name=name,
+            name=file_name,
             file_format=file_format,
             options=options,
             limits=Limits(s.max_rows, s.max_columns, s.max_upload_bytes, s.chunk_bytes),

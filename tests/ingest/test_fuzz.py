@@ -34,6 +34,10 @@ def honest(file_format):
         sink.write(WORKBOOKS[file_format](A=[["a", "b"], [1, "x"], [2.5, "y"]]))
     elif file_format is FileFormat.CSV:
         sink.write(b'a,b\n1,"x\ny"\n2,2024-01-31\n' * 3)
+    elif file_format is FileFormat.ARFF:
+        sink.write(b"@relation r\n@attribute a real\n@attribute b {x, 'y z'}\n@data\n1,x\n{0 2.5, 1 'y z'}\n")
+    elif file_format is FileFormat.SVMLIGHT:
+        sink.write(b"1 qid:1 1:0.5 3:2 # a\n-1 qid:1 2:1e3\n")
     elif file_format is FileFormat.JSON:
         sink.write(b'[{"a": 1, "b": "x"},\n{"a": 2.5, "b": null}]')
     else:

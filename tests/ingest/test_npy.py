@@ -1,4 +1,3 @@
-import gzip
 import io
 import pickle
 
@@ -67,7 +66,6 @@ def lie(**changes):
         b"\x93NUMPY",
         npy(np.array([1, "x"], object), allow_pickle=True),
         pickle.dumps([1, 2]),
-        gzip.compress(npy(np.zeros(3)), mtime=0),
     ],
 )
 def test_a_lying_header_is_refused_before_memory_is_taken(parse, data):

@@ -39,9 +39,11 @@ DUPLICATE_NAMES = (
     "Columns that have the name of another: `refuse` the file, or `number` them (price, price_2). null: `refuse`."
 )
 SHEET = "Sheet of an Excel workbook, by its name or its number from 1. null: the first."
+MEMBER = "File of a zip archive that is read as the table, by its path in the archive. null: the only table in it."
 DELIMITERS = r"^[^\w\r\n\"]$"
 """A character that is no letter, digit or quote."""
 MAX_SKIPPED_ROWS = 1000
+MAX_PATH_LENGTH = 1000
 MOST_MARKERS = 100
 MARKER_LENGTH = 100
 NAME_LENGTH = 100
@@ -57,14 +59,23 @@ def _from_query(
     missing: Annotated[list[Marker] | None, Query(max_length=MOST_MARKERS, description=MISSING)] = None,
     kinds: Annotated[str | None, Query(description=KINDS_GIVEN)] = None,
     sheet: Annotated[str | None, Query(min_length=1, max_length=NAME_LENGTH, description=SHEET)] = None,
+    member: Annotated[str | None, Query(min_length=1, max_length=MAX_PATH_LENGTH, description=MEMBER)] = None,
     delimiter: Annotated[str | None, Query(pattern=DELIMITERS, description=DELIMITER)] = None,
     skip_rows: Annotated[int | None, Query(ge=0, le=MAX_SKIPPED_ROWS, description=SKIP_ROWS)] = None,
     header_row: Annotated[int | None, Query(ge=1, le=MAX_SKIPPED_ROWS, description=HEADER_ROW)] = None,
     comment: Annotated[str | None, Query(min_length=1, max_length=8, description=COMMENT)] = None,
     duplicate_names: Annotated[DuplicateNames | None, Query(description=DUPLICATE_NAMES)] = None,
 ) -> ReadOptions:
-    layout = _layout(delimiter, skip_rows, header_row, comment, duplicate_names)
-    return _options("query", header=header, encoding=encoding, missing=missing, kinds=kinds, sheet=sheet, layout=layout)
+    others = _given(
+        sheet=sheet,
+        member=member,
+        delimiter=delimiter,
+        skip_rows=skip_rows,
+        header_row=header_row,
+        comment=comment,
+        duplicate_names=duplicate_names,
+    )
+    return _options("query", header=header, encoding=encoding, missing=missing, kinds=kinds, others=others)
 
 
 def _from_form(
@@ -74,31 +85,27 @@ def _from_form(
     missing: Annotated[list[FormMarker] | None, Form(max_length=MOST_MARKERS, description=MISSING)] = None,
     kinds: Annotated[str | None, Form(description=KINDS_GIVEN)] = None,
     sheet: Annotated[str | None, Form(min_length=1, max_length=NAME_LENGTH, description=SHEET)] = None,
+    member: Annotated[str | None, Form(min_length=1, max_length=MAX_PATH_LENGTH, description=MEMBER)] = None,
     delimiter: Annotated[str | None, Form(pattern=DELIMITERS, description=DELIMITER)] = None,
     skip_rows: Annotated[int | None, Form(ge=0, le=MAX_SKIPPED_ROWS, description=SKIP_ROWS)] = None,
     header_row: Annotated[int | None, Form(ge=1, le=MAX_SKIPPED_ROWS, description=HEADER_ROW)] = None,
     comment: Annotated[str | None, Form(min_length=1, max_length=8, description=COMMENT)] = None,
     duplicate_names: Annotated[DuplicateNames | None, Form(description=DUPLICATE_NAMES)] = None,
 ) -> ReadOptions:
-    layout = _layout(delimiter, skip_rows, header_row, comment, duplicate_names)
-    return _options(header=header, encoding=encoding, missing=missing, kinds=kinds, sheet=sheet, layout=layout)
+    others = _given(
+        sheet=sheet,
+        member=member,
+        delimiter=delimiter,
+        skip_rows=skip_rows,
+        header_row=header_row,
+        comment=comment,
+        duplicate_names=duplicate_names,
+    )
+    return _options(header=header, encoding=encoding, missing=missing, kinds=kinds, others=others)
 
 
-def _layout(
-    delimiter: str | None,
-    skip_rows: int | None,
-    header_row: int | None,
-    comment: str | None,
-    duplicate_names: DuplicateNames | None,
-) -> dict[str, Any]:
+def _given(**options: object) -> dict[str, Any]:
     """Those of the options that are given."""
-    options = {
-        "delimiter": delimiter,
-        "skip_rows": skip_rows,
-        "header_row": header_row,
-        "comment": comment,
-        "duplicate_names": duplicate_names,
-    }
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -112,8 +119,7 @@ def _options(
     encoding: str | None,
     missing: Sequence[str] | None,
     kinds: str | None,
-    sheet: str | None,
-    layout: Mapping[str, Any],
+    others: Mapping[str, Any],
 ) -> ReadOptions:
     """Raises InvalidRequest with every fault. where: first steps of its pointers."""
     faults: list[Fault] = []
@@ -130,8 +136,7 @@ def _options(
         encoding=known,
         missing=list(missing or ()),
         kinds=given,
-        sheet=sheet,
-        **layout,
+        **others,
     )
 
 

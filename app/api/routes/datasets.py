@@ -35,8 +35,21 @@ MEDIA_TYPES = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "application/vnd.ms-excel",
     "application/vnd.oasis.opendocument.spreadsheet",
+    "application/x-arff",
+    "text/x-svmlight",
     "application/gzip",
+    "application/x-bzip2",
+    "application/x-xz",
+    "application/zstd",
+    "application/zip",
 )
+BY_MEDIA_TYPE = {
+    "application/x-arff": FileFormat.ARFF,
+    "text/x-arff": FileFormat.ARFF,
+    "text/x-svmlight": FileFormat.SVMLIGHT,
+    "text/x-libsvm": FileFormat.SVMLIGHT,
+}
+"""Formats that a Content-Type chooses; the others are recognised whatever it is."""
 RAW_BODY = {"requestBody": {"required": True, "content": {kind: {"schema": BINARY} for kind in MEDIA_TYPES}}}
 CREATED = declare(201, {"Location": "Where the dataset is described."})
 NAME = (
@@ -44,8 +57,8 @@ NAME = (
     "id of a dataset is expected, a name means the newest dataset of that name."
 )
 FORMAT = (
-    "Format of the file. null: by its first bytes; else JSON by the end of its name or a leading brace or bracket; "
-    "else CSV."
+    "Format of the file. null: by its first bytes; else by the end of its name (.json, .jsonl, .ndjson, .arff, .svm, "
+    ".libsvm, .svmlight), its Content-Type or its first lines; else CSV."
 )
 ROWS = 100
 
@@ -70,16 +83,19 @@ async def create_dataset(
     name: Name = None,
     file_format: Annotated[FileFormat | None, Query(description=FORMAT)] = None,
 ) -> Dataset:
-    """The body is the file: CSV, Excel, Parquet, Arrow IPC, JSON or npy; the text ones also packed by gzip.
+    """The body is the file: CSV, Excel, Parquet, Arrow IPC, JSON, ARFF, SVMLight or npy.
 
-    It is read as it comes and checked to the last line; a fault is named by its line and column. A body that has the
-    `Content-Encoding` gzip or deflate is decompressed first, and the limit on size counts decompressed bytes.
+    It may be compressed by gzip, bzip2, xz, zstd or lz4, or be a zip archive with one table. It is read as it comes and
+    checked to the last line; a fault is named by its line and column. A body that has the `Content-Encoding` gzip or
+    deflate is decompressed first, and the limit on size counts decompressed bytes.
     """
     demand_raw(request)
     options = with_charset(options, request.headers.get("content-type", ""))
     with services.datasets.spool() as file:
         spool = Spool(file)
         await receive(request, spool, request.app.settings.max_upload_bytes)
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        file_format = file_format or BY_MEDIA_TYPE.get(media_type)
         return await _keep(services, response, spool, name, file_format=file_format, options=options)
 
 
@@ -98,7 +114,10 @@ async def upload_dataset(
 ) -> Dataset:
     """The same as a form, for browsers and `curl -F file=@table.csv`."""
     spool: Spool = request.scope["spool"]
-    return await _keep(services, response, spool, name or _own_name(file), file_format=file_format, options=options)
+    file_name = _own_name(file)
+    return await _keep(
+        services, response, spool, name or file_name, file_name=file_name, file_format=file_format, options=options
+    )
 
 
 router.take(forms)
@@ -110,6 +129,7 @@ async def _keep(
     spool: Spool,
     name: str | None,
     *,
+    file_name: str | None = None,
     file_format: FileFormat | None,
     options: ReadOptions,
 ) -> Dataset:
@@ -121,6 +141,7 @@ async def _keep(
         services.datasets.ingest,
         spool.file,
         name=name,
+        file_name=file_name,
         file_format=file_format,
         options=options,
         size_bytes=spool.size,

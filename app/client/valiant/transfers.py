@@ -23,6 +23,14 @@ FILE_FORMATS = {
     ".joblib": SKLEARN, ".pkl": SKLEARN, ".pickle": SKLEARN,
 }  # fmt: skip
 """Formats of model files, by the suffixes under which they are saved."""
+TABLE_FORMATS = {".arff": "arff", ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight"}
+"""Formats of tables that the end of a name chooses; the others are recognised by their content."""
+
+
+def _table_format(path: Path) -> str | None:
+    """The format by the end of the name, also of one that ends with the suffix of a compression."""
+    suffixes = map(str.lower, path.suffixes[-2:])
+    return next((TABLE_FORMATS[suffix] for suffix in suffixes if suffix in TABLE_FORMATS), None)
 
 
 class Transfers(AccessControl[M]):
@@ -35,8 +43,9 @@ class Transfers(AccessControl[M]):
     ) -> Steps[Dataset[M]]:  # fmt: skip
         """Upload a file, streamed, or a table of pandas, polars or pyarrow. An index of pandas is left out.
 
-        name: None is that of the file. reading: `header`, `encoding`, `missing`, `sheet`. A request that is lost after
-        its last byte is sent again, and can leave a second dataset of the same rows.
+        The file may be compressed, or a zip archive with one table. name: None is that of the file. reading: `header`,
+        `header_row`, `skip_rows`, `comment`, `delimiter`, `duplicate_names`, `encoding`, `missing`, `sheet`, `member`.
+        A request that is lost after its last byte is sent again, and can leave a second dataset of the same rows.
         """
         if frames.is_frame(table):
             packed, file_format = frames.table_of(table), "arrow"
@@ -44,6 +53,7 @@ class Transfers(AccessControl[M]):
         else:
             path = Path(table)
             name = name or path.name.partition(".")[0]
+            file_format = file_format or _table_format(path)
             with path.open("rb"):
                 content = lambda: _chunks(path)  # noqa: E731
         query = {"name": name, "file_format": file_format, "kinds": _packed(kinds), **reading}

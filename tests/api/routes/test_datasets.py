@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from uuid import uuid4
 
@@ -71,6 +72,7 @@ def npy():
 
 FILES = {
     "csv": CSV,
+    "arff": b"@relation r\n@attribute age integer\n@attribute plan {pro}\n@data\n31,pro\n44,?\n",
     "jsonl": b'{"age": 31, "plan": "pro"}\n{"age": 44, "plan": null}\n',
     "parquet": parquet(),
     "arrow": arrow(),
@@ -98,6 +100,30 @@ def test_a_packed_file_named_and_sent_as_csv(client):
     made = response.json()
     assert made["digest"] == f"sha256:{hashlib.sha256(packed).hexdigest()}"
     assert (made["size_bytes"], made["rows"]) == (len(packed), 2)
+
+
+def test_a_format_is_chosen_by_the_name_of_the_file_and_by_the_content_type(client):
+    note = b"note\nsome words\n"
+    assert upload(client, b"7 1:0\n8 1:1\n").json()["file_format"] == "svmlight"
+    for media_type in ("text/x-svmlight", "application/x-arff; charset=utf-8"):
+        sent = client.post("/v1/datasets", content=note, headers={"Content-Type": media_type})
+        problem(sent, 422, "invalid_data")
+    for name, status in (("note.arff", 422), ("note.libsvm", 422), ("note.csv", 201)):
+        form = client.post("/v1/datasets/upload", files={"file": (name, note)}, data={"name": "notes"})
+        assert form.status_code == status, form.text
+
+
+def test_a_member_of_an_archive_is_chosen(client):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("a.csv", CSV)
+        archive.writestr("b/größe.csv", b"x\n1\n2\n3\n")
+    problem(upload(client, sink.getvalue()), 422, "invalid_data")
+    made = client.post("/v1/datasets?member=b/größe.csv", content=sink.getvalue()).json()
+    assert made["rows"] == 3
+    assert "'a.csv'" in made["warnings"][0]
+    form = {"files": {"file": ("t.zip", sink.getvalue())}, "data": {"member": "a.csv"}}
+    assert client.post("/v1/datasets/upload", **form).json()["rows"] == 2
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
@@ -253,7 +279,7 @@ def test_the_document_says_how_to_send_a_file(client):
     fields = document["components"]["schemas"][form["$ref"].rpartition("/")[2]]["properties"]
     assert fields["file"]["format"] == "binary"
     layout = {"header", "header_row", "skip_rows", "comment", "delimiter", "duplicate_names"}
-    assert fields.keys() == {"file", "name", "file_format", "encoding", "missing", "kinds", "sheet"} | layout
+    assert fields.keys() == {"file", "name", "file_format", "encoding", "missing", "kinds", "sheet", "member"} | layout
 
 
 API = """
