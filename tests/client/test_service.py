@@ -1,8 +1,10 @@
 """The client on the real service: upload, train, predict, aliases, errors, sessions; with threads and with asyncio."""
 
 import asyncio
+import gzip
 import json
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -164,6 +166,17 @@ def test_reviews_are_labelled_and_exported(service, model):
     assert service.export_reviews("flowers").rows == 1
     review.delete()
     assert service.reviews("flowers") == []
+
+
+def test_the_end_of_a_name_chooses_a_format_under_a_compression_too(service, tmp_path):
+    labelled = tmp_path / "Clicks.SVM.gz"
+    labelled.write_bytes(gzip.compress(b"1 2:30\n2 2:45\n"))  # or times of day
+    assert service.upload(labelled).file_format == "svmlight"
+    with zipfile.ZipFile(tmp_path / "shop.zip", "w") as archive:
+        archive.write("app/samples/iris.csv")
+        archive.writestr("prices.csv", "price\n5\n7\n")
+    shop = service.upload(tmp_path / "shop.zip", member="prices.csv")
+    assert (shop.name, shop.rows) == ("shop", 2)
 
 
 def test_pages_are_read_to_the_end(service, iris):
