@@ -51,7 +51,11 @@ def checked(learner: Any, version: Any, options: ModelFileOptions) -> CheckedDoc
     ends = _rounds(model, len(trees), groups)
     rounds = _chosen(ends.size - 1, learner, options)
     kept = int(ends[rounds])
-    written = {"trees": [_tree(tree, columns, i) for i, tree in enumerate(trees[:kept])]}
+    types = learner.get("feature_types") or ["c"] * columns  # a file without types says nothing against a split
+    if len(types) != columns:
+        raise damaged("The file does not state the kind of each of its columns.")
+    categorical = np.array([kind == "c" for kind in types])
+    written = {"trees": [_tree(tree, categorical, i) for i, tree in enumerate(trees[:kept])]}
     inner: dict[str, Any] = {"name": "gbtree", "model": written | {"tree_info": outputs[:kept].tolist()}}
     if name == "dart":
         inner = {
@@ -105,8 +109,12 @@ def _chosen(rounds: int, learner: Any, options: ModelFileOptions) -> int:
     return rounds if best is None or not options.best else min(best + 1, rounds)
 
 
-def _tree(tree: Any, columns: int, place: int) -> dict[str, Any]:
-    """The fields that count, each of the stated size, with no index that leads out of the tree."""
+def _tree(tree: Any, categorical: NDArray[np.bool_], place: int) -> dict[str, Any]:
+    """The fields that count, each of the stated size, with no index that leads out of the tree.
+
+    categorical: (columns,) whether categories are in the column.
+    """
+    columns = categorical.size
     stated = tree["tree_param"]
     if number(stated.get("size_leaf_vector", 0), range(2**31)) > 1:
         raise unsupported("several_outputs", "/trees", "Each leaf holds several numbers.")
@@ -131,7 +139,7 @@ def _tree(tree: Any, columns: int, place: int) -> dict[str, Any]:
         "right_children": right.tolist(),
         "parents": [0] * size,
         "base_weights": [0.0] * size,
-        "split_indices": wholes(tree["split_indices"], size, range(columns)).tolist(),
+        "split_indices": (split_columns := wholes(tree["split_indices"], size, range(columns))).tolist(),
         "split_conditions": conditions.tolist(),
         "default_left": wholes(tree["default_left"], size, range(2)).tolist(),
     }
@@ -146,8 +154,11 @@ def _tree(tree: Any, columns: int, place: int) -> dict[str, Any]:
     )
     if (starts + sizes > categories.size).any():
         raise damaged("The categories of a split are not among those of the file.")
-    if (np.diff(nodes) <= 0).any() or not np.isin(np.flatnonzero((by_category == 1) & is_split), nodes).all():
+    splits = np.flatnonzero((by_category == 1) & is_split)
+    if (np.diff(nodes) <= 0).any() or not np.isin(splits, nodes).all():
         raise damaged("A split of categories has none.")
+    if not categorical[split_columns[splits]].all():
+        raise damaged("A split of categories is of a column of numbers.")
     return written | {
         "split_type": by_category.tolist(),
         "categories_nodes": nodes.tolist(),

@@ -9,13 +9,15 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 
+from threadpoolctl import threadpool_limits
+
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 NUMBERS = (
     b"-1", b"-13", b"0", b"1", b"2", b"3", b"7", b"255", b"65536", b"2147483647", b"-2147483648", b"4294967295",
     b"99999999999999999999", b"1e308", b"-1e400", b"1e-400", b"NaN", b"Infinity", b"-0", b"0.5", b"1e9", b"", b"null",
 )  # fmt: skip
 WORDS = (b"\xff" * 4, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x80\x00\x00\x00", b"\x00" * 4, b"\xf3\xff\xff\xff")
-MEMORY_BYTES, SECONDS = 1 << 30, 600
+MEMORY_BYTES, SECONDS = 1 << 30, 20
 CHUNK = 100
 FIELD = re.compile(rb"[\n,]")
 
@@ -97,11 +99,14 @@ def _of_child(contents: Sequence[bytes], read: Callable[[bytes], str]) -> list[s
         try:
             os.close(inlet)
             faulthandler.disable()
+            threadpool_limits(
+                1, user_api="openmp"
+            )  # threads of the parent are none of a fork, which would wait for them
             used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY_BYTES, used + MEMORY_BYTES))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            signal.alarm(SECONDS)
             for content in contents:
+                signal.alarm(SECONDS)
                 try:
                     outcome = read(content)
                 except BaseException:  # noqa: BLE001  it is the outcome

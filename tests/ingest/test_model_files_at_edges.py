@@ -6,6 +6,7 @@ that LightGBM takes for zero, and the largest: the reference is the library, whi
 
 import json
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -263,6 +264,17 @@ def test_names_that_xgboost_cut_wrongly_come_from_the_request(accented):
     model = imported(parsed, naming(*LEVELS), {})
     found = model.predict(pa.table({"a": table["a"], "c": table["c"].astype(str)}))
     np.testing.assert_allclose(found.values, theirs, rtol=1e-6)
+
+
+def test_categories_of_a_column_of_numbers_are_refused(tmp_path):
+    codes = np.arange(40.0)[:, None] % 4
+    matrix = xgboost.DMatrix(codes, codes[:, 0] == 1, feature_types=["c"], enable_categorical=True)
+    document = json.loads(xgboost.train({}, matrix, 2).save_raw("json"))
+    for types, refused in ((["c"], False), ([], False), (["float"], True), (["c", "c"], True)):
+        document["learner"]["feature_types"] = types
+        (tmp_path / "model").write_text(json.dumps(document))
+        with pytest.raises(InvalidData) if refused else nullcontext():
+            read_model("xgboost", tmp_path / "model")
 
 
 def changed(document, name, place, value):
