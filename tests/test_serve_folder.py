@@ -105,8 +105,9 @@ MLSERVERS_EXAMPLE = {
 def serving(root, *options, log=None, **environment):
     """Client of a process; no address of a database, cache or broker is in its environment.
 
-    log: file for what it logs.
+    log: file for what it logs. Kernels are compiled or loaded where a model needs them, unless `environment` warms.
     """
+    environment = {"VALIANT_WARM": "false"} | environment
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-P", "-m", "app.cli", "serve", str(root), "--port", str(port), *options]

@@ -70,9 +70,13 @@ def test_a_version_lists_the_plots_that_it_has_data_for(client, kind):
     assert all(card["title"] and len(card["description"]) > 40 for card in listed["items"])
 
 
+FIRST_KINDS = {name: kind for kind in reversed(KINDS) for name in OFFERED[kind]}
+"""A kind of model that offers a plot, by the name of the plot."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_listed_plot_is_drawn_on_a_light_and_a_dark_background(client, kind):
-    for name in OFFERED[kind]:
+def test_each_plot_is_drawn_on_a_light_and_a_dark_background(client, kind):
+    for name in (name for name, first in FIRST_KINDS.items() if first == kind):
         path = f"/v1/models/plots-{kind}/versions/1/plots/{name}"
         light, dark = (get(client, f"{path}?theme={theme}", SVG) for theme in ("light", "dark"))
         assert (light.status_code, dark.status_code) == (200, 200), light.text + dark.text
