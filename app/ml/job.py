@@ -21,6 +21,7 @@ from app.ml.contract.given_kinds import KindName
 from app.ml.contract.model_file_options import ModelFileOptions
 from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
+from app.ml.contract.task import Task
 from app.ml.evaluation.guarantees import without_holdout
 from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
@@ -112,6 +113,8 @@ class JobContext(NamedTuple):
     """All kinds of job by name."""
     file_formats: tuple[str, ...] = ()
     """Formats of files that the project may import besides the standard ones; only where files are needed."""
+    in_doubt: Task | None = None
+    """Task of a target of 0 and 1 of which the request names none: that of a version to be made again."""
 
 
 class Checked(NamedTuple):
@@ -191,6 +194,8 @@ class Inputs(NamedTuple):
     """Runs tasks, at once where the worker has processes to spare; the results are the same."""
     kinds: "Mapping[str, Kind[Any]]" = MappingProxyType({})
     """All kinds of job by name."""
+    in_doubt: Task | None = None
+    """See `JobContext`."""
 
 
 class Trained(NamedTuple):

@@ -83,6 +83,14 @@ def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
     return algorithm.degrees(params) or any(within)
 
 
+def classifies(algorithm: Algorithm[Any, Any], params: Params) -> bool:
+    """True if the algorithm predicts classes, and every learner within it that has to."""
+    task = Task.of_target(TargetKind.CLASSES)
+    members = algorithm.members(params, task) if algorithm.members and task in algorithm.tasks else ()
+    inner = (classifies(entry_of(one.spec).algorithm, one.spec) for one in members if one.task is task)
+    return task in algorithm.tasks and all(inner)
+
+
 def offers(algorithm: Algorithm[Any, Any], params: Params, task: Task, query: str) -> bool:
     """True if the algorithm, and every learner within it, has a function for this query."""
     members = algorithm.members(params, task) if algorithm.members else ()

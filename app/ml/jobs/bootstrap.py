@@ -184,7 +184,7 @@ def _trained_by(version: Version | None) -> TrainSpec:
         detail = "It has learned further batches since its training: give a training of all their rows."
         raise InvalidRequest(faults=[Fault("/model", detail)])
     try:
-        return TrainSpec.model_validate(version.header.receipt["spec"])
+        return TrainSpec.model_validate(version.header.receipt["spec"] | {"task": version.header.task})
     except (ValidationError, KeyError):
         raise InvalidRequest(
             faults=[Fault("/model", "The algorithm or parameters of its training no longer exist.")]

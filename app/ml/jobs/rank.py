@@ -5,6 +5,7 @@ p-values that are corrected for the number of columns. Without a choice of measu
 number of rows choose.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Literal
 from uuid import UUID
@@ -20,10 +21,11 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.given_kinds import KindName
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.contract.task import DESCRIPTION as TASK
+from app.ml.contract.task import Task
 from app.ml.evaluation.column_measures import MEASURES_OF_COLUMNS, MeasureName, MeasureOptions, Values
 from app.ml.evaluation.column_ranking import ColumnRanking, NamedColumn, ranking
 from app.ml.evaluation.measure_choice import chosen_measures
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
+from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.training.plan import Plan, plan
 from app.ml.training.train_spec import TrainSpec
@@ -131,7 +133,7 @@ def check(request: RankRequest, known: JobContext) -> Checked:
     (sheet,) = known.datasets
     faults, planned = list[Fault](), None
     try:
-        planned = plan(request.spec, sheet.columns, sheet.rows, known.memory_bytes)
+        planned = _plan(request, sheet, known.memory_bytes)
     except InvalidRequest as error:
         faults += [_placed(fault) for fault in error.faults]
     columns = sheet.columns if planned is None else planned.columns
@@ -144,6 +146,12 @@ def check(request: RankRequest, known: JobContext) -> Checked:
         columns=len(planned.features), memory_bytes=planned.memory_bytes, warnings=[*planned.warnings]
     )
     return Checked(estimate=estimate)
+
+
+def _plan(request: RankRequest, sheet: Sheet, memory_bytes: float = math.inf) -> Plan:
+    wanted = {MEASURES_OF_COLUMNS[name].of_target for name in request.measures or ()}
+    in_doubt = Task.REGRESSION if "numbers" in wanted else None
+    return plan(request.spec, sheet.columns, sheet.rows, memory_bytes, in_doubt=in_doubt)
 
 
 def _placed(fault: Fault) -> Fault:
@@ -185,7 +193,7 @@ def _given_faults(request: RankRequest, columns: dict[str, TableColumn]) -> Iter
 def run(request: RankRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,), stages = inputs.datasets, Stages(progress)
     stages(0.0, "reading the table")
-    planned = plan(request.spec, source.sheet.columns, source.sheet.rows)
+    planned = _plan(request, source.sheet)
     source = source.used_as(request.kinds)
     table = source.read(dict.fromkeys([*planned.features, *request.given, *_named(request)]))
     training_set = TrainingSet.read(planned, table)

@@ -13,6 +13,7 @@ from app.errors import InvalidRequest, NotReproduced
 from app.faults import summary
 from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.contract.progress import Reporter
+from app.ml.contract.task import Task
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
 from app.ml.models.difference import differences
 from app.ml.models.model import digest
@@ -56,7 +57,7 @@ def check(request: ReproduceRequest, known: JobContext) -> Checked:
     for _, how in original:
         if isinstance(how, Preprocessing):
             how.model_fields_set.clear()  # a stored request names all defaults
-    checked = kind.check(original, known._replace(models=tuple(models)))
+    checked = kind.check(original, known._replace(models=tuple(models), in_doubt=Task(version.header.task)))
     used = version.header.receipt.get("libraries", {})
     others = [name for name, release in libraries().items() if used.get(name) != release]
     changed = f"Other releases than in the receipt: {', '.join(others)}. The bytes may differ for that alone."
@@ -68,7 +69,8 @@ def check(request: ReproduceRequest, known: JobContext) -> Checked:
 def run(request: ReproduceRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     stored, *models = inputs.models
     kind, version = inputs.kinds[request.made_by], stored.version
-    made = kind.run(kind.request.model_validate(request.request), inputs._replace(models=tuple(models)), progress)
+    context = inputs._replace(models=tuple(models), in_doubt=Task(version.header.task))
+    made = kind.run(kind.request.model_validate(request.request), context, progress)
     if made.trained is None:
         raise NotReproduced("The job made no model this time.")
     blob = made.trained.blob

@@ -15,6 +15,7 @@ from app.errors import InvalidRequest
 from app.faults import Fault
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
+from app.ml.contract.task import Task
 from app.ml.evaluation.validation import Validation
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Source
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
@@ -23,12 +24,12 @@ from app.ml.training.counts import scaling_faults
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
-from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_faults
+from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_faults, ranked_task
 from app.ml.training.related_rows import check_relations
 from app.ml.training.related_table import RelatedTable
 from app.ml.training.search import CandidateResult, rank
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.train_spec import AlgorithmSpec, TrainSpec
 from app.references import DatasetReference
 from app.suggestions import no_such
 
@@ -110,6 +111,8 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     fixed = _Fixed(
         next((Projection(*one) for one in known.models), None),
         next((RelatedTable(one.digest, one.columns) for one in others), None),
+        [request.algorithm, *request.alternatives],
+        known.in_doubt or ranked_task(request.metric),
     )
     faults = [*scaling_faults(request.preprocessing, [request.algorithm, *request.alternatives])]
     if request.validation.method != "kfold":
@@ -160,9 +163,20 @@ class _Fixed(NamedTuple):
 
     projection: Projection | None
     related: RelatedTable | None
+    algorithms: Sequence[AlgorithmSpec]
+    """All that are to do the same task."""
+    in_doubt: Task | None
 
     def plan(self, spec: TrainSpec, sheet: Sheet) -> Plan:
-        return plan(spec, sheet.columns, sheet.rows, projection=self.projection, related=self.related)
+        return plan(
+            spec,
+            sheet.columns,
+            sheet.rows,
+            projection=self.projection,
+            related=self.related,
+            alternatives=self.algorithms,
+            in_doubt=self.in_doubt,
+        )
 
     def warnings(self, sheet: Sheet) -> Sequence[str]:
         return () if self.projection is None else [*self.projection.warnings(sheet.digest)]
@@ -192,6 +206,8 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     fixed = _Fixed(
         next((Projection(*one.version, one.model) for one in inputs.models), None),
         next((RelatedTable(one.sheet.digest, one.sheet.columns, cache(one.read)) for one in others), None),
+        [request.algorithm, *request.alternatives],
+        inputs.in_doubt or ranked_task(request.metric),
     )
     found = candidates(request)
     planned = fixed.plan(found[0].spec, sheet)

@@ -33,7 +33,7 @@ from app.ml.training.column_weights import weight_faults
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.counts import scaling_faults
 from app.ml.training.plan import Plan, plan
-from app.ml.training.ranking_criteria import higher_is_better, metric_fault
+from app.ml.training.ranking_criteria import higher_is_better, metric_fault, ranked_task
 from app.ml.training.search import usual_metric
 from app.ml.training.selection_resampling import Repeated, SelectionStability, stability_of
 from app.ml.training.selection_steps import SelectionStep, steps_of
@@ -139,11 +139,11 @@ def check(request: SelectRequest, known: JobContext) -> Checked:
     faults = [*_faults(request), *scaling_faults(request.preprocessing, [request.algorithm])]
     planned = None
     try:
-        planned = _plan(request, sheet, known.memory_bytes)
+        planned = _plan(request, request.as_training, sheet, known)
     except InvalidRequest as error:
         faults += error.faults
     if planned is not None:
-        faults += _planned_faults(request, planned, sheet)
+        faults += _planned_faults(request, planned, sheet, known)
     if faults or planned is None:
         raise InvalidRequest(faults=list(dict.fromkeys(faults)))
     d, folds = len(planned.features), request.validation.folds
@@ -192,41 +192,42 @@ def _faults(request: SelectRequest) -> Iterator[Fault]:
         yield from weight_faults(request)
 
 
-def _planned_faults(request: SelectRequest, planned: Plan, sheet: Sheet) -> Iterator[Fault]:
+def _planned_faults(request: SelectRequest, planned: Plan, sheet: Sheet, known: JobContext) -> Iterator[Fault]:
     d = len(planned.features)
     if not planned.task.supervised:
         yield Fault("/algorithm/name", "Columns are selected by the prediction of a target.")
     elif request.metric in MEASURES and (fault := metric_fault(request.metric, planned.task, compared=False)):
         yield Fault("/metric", fault)
     if d < 2:
-        yield Fault("/features", "There is one column, and nothing to select.")
+        yield Fault("/features", f"There is one column to learn from, {planned.features[0]!r}, and nothing to select.")
     elif request.min_columns > d:
         yield Fault("/min_columns", f"There are {d} columns.")
     if planned.batch_rows is not None:
         yield Fault("/dataset", "A selection holds all rows, and memory does not hold these.", "too_large")
-    yield from _named_columns(planned, sheet)
+    yield from _named_columns(request, planned, sheet, known)
 
 
-def _named_columns(planned: Plan, sheet: Sheet) -> Iterator[Fault]:
+def _named_columns(request: SelectRequest, planned: Plan, sheet: Sheet, known: JobContext) -> Iterator[Fault]:
     """Parameters of the algorithm that name columns, which may be left out."""
     half = len(planned.features) // 2
     for names in filter(None, (planned.features[:half], planned.features[half:])):
         try:
-            plan(without_others(planned.spec, names), sheet.columns, sheet.rows)
+            _plan(request, without_others(planned.spec, names), sheet, known)
         except InvalidRequest as error:
             for fault in error.faults:
                 if fault.pointer.startswith("/algorithm/") and fault.code == "unknown_column":
                     yield Fault(fault.pointer, "This column may be left out: a selection takes no names of columns.")
 
 
-def _plan(request: SelectRequest, sheet: Sheet, memory_bytes: float) -> Plan:
-    return plan(request.as_training, sheet.columns, sheet.rows, memory_bytes)
+def _plan(request: SelectRequest, spec: TrainSpec, sheet: Sheet, context: JobContext | Inputs) -> Plan:
+    in_doubt = context.in_doubt or ranked_task(request.metric)
+    return plan(spec, sheet.columns, sheet.rows, context.memory_bytes, in_doubt=in_doubt)
 
 
 def run(request: SelectRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     (source,), stages = inputs.datasets, Stages(progress)
     stages(0.0, "reading the table")
-    planned = _plan(request, source.sheet, inputs.memory_bytes)
+    planned = _plan(request, request.as_training, source.sheet, inputs)
     source = source.used_as(request.kinds)
     table = source.read()
     subsets = _subsets(request, planned, TrainingSet.read(planned, table, inputs.each))
@@ -254,7 +255,7 @@ def run(request: SelectRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     )
     if request.model is None:
         return Outcome(result=result)
-    planned = plan(without_others(planned.spec, names), source.sheet.columns, source.sheet.rows, inputs.memory_bytes)
+    planned = _plan(request, without_others(planned.spec, names), source.sheet, inputs)
     trained = train(
         planned._replace(selected="The columns were selected by these rows."),
         table,

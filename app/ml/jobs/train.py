@@ -10,6 +10,7 @@ from pydantic import Field
 from app.errors import InvalidRequest
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter
+from app.ml.contract.task import Task
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Source, Trained
 from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import TrainEstimate, estimate
@@ -64,7 +65,7 @@ def check(request: TrainRequest, known: JobContext) -> Checked:
         raise InvalidRequest(faults=faults)
     name = request.algorithm.name
     names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
-    related = None if request.relations is None else partial(_check_rows, request, known.memory_bytes, versions)
+    related = None if request.relations is None else partial(_check_rows, request, known, versions)
     return Checked(request.model, name, tuple(names), estimate(planned, rows), related)
 
 
@@ -79,34 +80,34 @@ def _checked(request: TrainRequest, known: JobContext, versions: Versions) -> tu
     else:
         sheet, *others = known.datasets
         found = [RelatedTable(one.digest, one.columns) for one in others]
-        planned, rows = _planned(request, sheet, found, known.memory_bytes, versions), sheet.rows
+        planned, rows = _planned(request, sheet, found, known, versions), sheet.rows
     return rows, planned
 
 
-def _check_rows(request: TrainRequest, memory_bytes: float, versions: Versions, sources: Sequence[Source]) -> None:
+def _check_rows(request: TrainRequest, known: JobContext, versions: Versions, sources: Sequence[Source]) -> None:
     """Reads the relations. Raises InvalidRequest, naming cells, as the job would."""
-    planned, read = _rows(request, sources, memory_bytes, versions)
+    planned, read = _rows(request, sources, known, versions)
     check_relations(planned, read())
 
 
 def _rows(
-    request: TrainRequest, sources: Sequence[Source], memory_bytes: float, versions: Versions
+    request: TrainRequest, sources: Sequence[Source], limits: JobContext | Inputs, versions: Versions
 ) -> tuple[Plan, Callable[[], pa.Table]]:
     """The plan, and what reads the rows; only once."""
     source, *others = sources
     if request.dataset is None:
         related = RelatedTable(source.sheet.digest, source.sheet.columns)
-        planned, table = read_edge_rows(request, related, source.read(), memory_bytes)
+        planned, table = read_edge_rows(request, related, source.read(), limits.memory_bytes)
         return planned, lambda: table
     source = source.used_as(request.kinds)
     found = [RelatedTable(one.sheet.digest, one.sheet.columns, one.read) for one in others]
-    planned = _planned(request, source.sheet, found, memory_bytes, versions)
+    planned = _planned(request, source.sheet, found, limits, versions)
     return planned, source.read_beside if planned.batch_rows else source.read
 
 
 def run(request: TrainRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     versions = _versions(request, [(*loaded.version, loaded.model) for loaded in inputs.models])
-    planned, read = _rows(request, inputs.datasets, inputs.memory_bytes, versions)
+    planned, read = _rows(request, inputs.datasets, inputs, versions)
     return Outcome(_trained(planned, read, inputs, progress))
 
 
@@ -135,15 +136,24 @@ def _planned(
     request: TrainRequest,
     sheet: Sheet,
     related: Sequence[RelatedTable],
-    memory_bytes: float,
+    context: JobContext | Inputs,
     versions: Versions,
 ) -> Plan:
     """related: the dataset that the relations name, if they name one."""
     named = next(iter(related), None)
     projection, start = versions
+    in_doubt = context.in_doubt if start is None else Task(start.header.task)
 
     def make() -> Plan:
-        return plan(request, sheet.columns, sheet.rows, memory_bytes, projection=projection, related=named)
+        return plan(
+            request,
+            sheet.columns,
+            sheet.rows,
+            context.memory_bytes,
+            projection=projection,
+            related=named,
+            in_doubt=in_doubt,
+        )
 
     planned = _started(request, start, make)
     more = [warning for one in (projection, start) if one for warning in one.warnings(sheet.digest)]

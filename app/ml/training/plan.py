@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.errors import InvalidRequest
 from app.faults import Fault
 from app.ml import nested
-from app.ml.contract.algorithm import Accepts, Form, Inputs, Size, Task
+from app.ml.contract.algorithm import Accepts, Form, Inputs, Learner, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.arrow_columns import RawColumn
 from app.ml.preparation.function_checks import function_faults, functions, named_kinds
@@ -20,7 +20,7 @@ from app.ml.training.column_faults import column_faults, transform_faults
 from app.ml.training.cost import cost_of, encoded_widths, halving_seconds, memory_faults
 from app.ml.training.counts import count_faults, unscaled
 from app.ml.training.difficulty import difficulty_faults, difficulty_streaming_fault
-from app.ml.training.feature_choice import chosen_features
+from app.ml.training.feature_choice import chosen_features, no_feature_fault
 from app.ml.training.groups import group_faults, group_warnings, streaming_fault, units_of
 from app.ml.training.item_rows import by_item
 from app.ml.training.items import item_faults
@@ -31,7 +31,7 @@ from app.ml.training.related_table import RelatedTable
 from app.ml.training.relation_faults import relation_faults
 from app.ml.training.square_table import unprepared
 from app.ml.training.start import Start
-from app.ml.training.task_choice import chosen_task, classes_of
+from app.ml.training.task_choice import chosen_task, classes_of, task_warnings
 from app.ml.training.text_faults import kinds_with_texts, text_faults
 from app.ml.training.time_order import time_faults, time_streaming_fault
 from app.ml.training.train_spec import TrainSpec
@@ -93,17 +93,19 @@ def plan(
     *,
     projection: Projection | None = None,
     related: RelatedTable | None = None,
+    alternatives: Sequence[Learner] = (),
+    in_doubt: Task | None = None,
 ) -> Plan:
     """Decide what to do for a table of `rows` rows with these columns, within so much memory.
 
-    projection: the version that the preprocessing names. related: the dataset that the relations name. Raises
-    InvalidRequest with every fault of the request.
+    projection: the version that the preprocessing names. related: the dataset that the relations name. alternatives,
+    in_doubt: as of `chosen_task`. Raises InvalidRequest with every fault of the request.
     """
     spec, columns, related, mixed = by_item(spec, columns, rows, related)
     unread, warned = [*mixed, *kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
     columns = recast_columns(columns, kinds_with_texts(spec, columns))
     known = {column.name: column for column in columns}
-    task, faults = chosen_task(spec, known)
+    task, faults = chosen_task(spec, known, alternatives=alternatives, in_doubt=in_doubt)
     if task is not None:
         spec = spec.model_copy(update={"validation": spec.validation.of(task)})
     reference = reference_column(spec, task)
@@ -132,7 +134,7 @@ def plan(
     size, found = _size(spec, task, chosen, classes_of(spec, known, task), rows)
     faults += [*found, *transform_faults(learned, task)]
     if not features and not faults:
-        faults.append(Fault("/features", "No column is left to learn from.", "missing"))
+        faults.append(no_feature_fault(spec, columns, rows))
     if faults or task is None:
         raise InvalidRequest(faults=faults)
     usable = rows - (known[learned.target].missing if learned.target is not None else 0)
@@ -144,9 +146,9 @@ def plan(
     if faults := [*faults, *class_weight_faults(spec.class_weight, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
     unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)
-    warnings += [*warned, *plan_warnings(learned, chosen, known, usable, unlabelled=unlabelled)]
-    warnings += reference_warnings(reference, known)
-    warnings += batch_warnings(cost.batch_rows)
+    warnings += [*warned, *task_warnings(learned, known, task)]
+    warnings += plan_warnings(learned, chosen, known, usable, unlabelled=unlabelled)
+    warnings += [*reference_warnings(reference, known), *batch_warnings(cost.batch_rows)]
     warnings += group_warnings(spec.validation, known, features)
     return Plan(
         spec=spec,

@@ -19,11 +19,6 @@ def plan_warnings(
     for column in chosen:
         if column.kind == ColumnKind.CATEGORICAL and (column.distinct is None or column.distinct > limit):
             yield _many_categories(column, spec)
-    if spec.target is not None and spec.task is None and _two_numbers(known[spec.target]):
-        yield (
-            f"The target {spec.target!r} is numeric with two different values: a regression is fitted. To predict them "
-            "as classes, with probabilities, set task to classification."
-        )
     if spec.target is not None and (missing := known[spec.target].missing):
         use = "learned from as unlabelled rows" if unlabelled else "not used"
         yield f"{missing} rows without a target are {use}."
@@ -51,7 +46,3 @@ def batch_warnings(batch: int | None) -> Iterator[str]:
             "are those of all rows; medians, levels, metrics, any cross-validation and the starts of clusterings rest "
             "on random samples of about as many."
         )
-
-
-def _two_numbers(target: TableColumn) -> bool:
-    return target.kind == ColumnKind.NUMERIC and target.distinct == 2

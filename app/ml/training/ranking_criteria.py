@@ -100,7 +100,7 @@ def metric_fault(metric: str | None, task: Task, *, compared: bool, texts: bool 
         return f"Clusterings of texts are ranked by stability, {' or '.join(sorted(COMPARING))}: name one of them."
     if metric is None or metric == Q:
         return None
-    ranks = CRITERIA[metric].ranks if metric in CRITERIA else MEASURES[metric].of if metric in MEASURES else None
+    ranks = _ranked_predictions(metric)
     if metric in REFUSED and metric not in MEASURES:
         ranks = PredictionKind.LABEL
     if ranks is not None and ranks is not task.record.prediction:
@@ -108,6 +108,18 @@ def metric_fault(metric: str | None, task: Task, *, compared: bool, texts: bool 
     if metric in COMPARING and not compared:
         return f"{metric} compares clusters with classes: name their column in target."
     return REFUSED.get(metric)
+
+
+def ranked_task(metric: str | None) -> Task | None:
+    """The task with a target whose predictions the metric ranks; None for a metric of others, or of several."""
+    ranks = PredictionKind.NUMBER if metric == Q else None if metric is None else _ranked_predictions(metric)
+    return next((task for task in Task if task.supervised and task.record.prediction is ranks), None)
+
+
+def _ranked_predictions(metric: str) -> PredictionKind | None:
+    if metric in CRITERIA:
+        return CRITERIA[metric].ranks
+    return MEASURES[metric].of if metric in MEASURES else None
 
 
 def of_all_rows(metric: str) -> bool:

@@ -83,7 +83,8 @@ class TrainSpec(Body):
     task: Task | None = Field(
         None,
         description="Task. Null: of an algorithm that predicts a target, regression for a numeric one, else "
-        "classification; of others their first task.",
+        "classification; the numbers 0 and 1 are classes too, unless the algorithm is one of least squares or predicts "
+        "no classes. Of other algorithms their first task.",
     )
     algorithm: AlgorithmSpec = Field(description="Algorithm with its parameters.")
     preprocessing: Preprocessing = Field(

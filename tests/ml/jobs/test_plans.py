@@ -37,9 +37,9 @@ def test_a_training_is_planned_once(kind, request_, plans, monkeypatch):
     made = []
     counted = planning.chosen_task
 
-    def count(spec, known):
+    def count(spec, known, **reasons):
         made.append(spec.algorithm.name)
-        return counted(spec, known)
+        return counted(spec, known, **reasons)
 
     monkeypatch.setattr(planning, "chosen_task", count)
     request = kind.request.model_validate({"dataset": NOWHERE, **request_})

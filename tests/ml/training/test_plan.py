@@ -113,9 +113,40 @@ def test_too_few_rows():
     assert faults(rows=3, columns=columns, target="b") == ["/target"]
 
 
-def test_nothing_left_to_learn_from():
-    columns = [TableColumn("note", "text", 0, 9), TableColumn("b", "numeric", 0, 9)]
-    assert faults(rows=9, columns=columns, target="b") == ["/features"]
+def test_nothing_left_to_learn_from_names_every_column_and_its_reason():
+    columns = [
+        TableColumn("note", "text", 0, 9),
+        TableColumn("key", "categorical", 0, 9, True),
+        TableColumn("empty", "numeric", 9, 0),
+        TableColumn("w", "numeric", 0, 3),
+        TableColumn("month", "numeric", 0, 3),
+        TableColumn("b", "numeric", 0, 9),
+    ]
+    with pytest.raises(InvalidRequest) as refusal:
+        planned(rows=9, columns=columns, target="b", weights="w", validation={"group": "month"})
+    (fault,) = refusal.value.faults
+    assert fault.pointer == "/features"
+    for reason in (
+        "'b' is the target.",
+        "'w' is the row weights.",
+        "'month' is the group",
+        "'note' is free text and was left out; to learn from it, name it in preprocessing.text.",
+        "'key' looks like an identifier and was left out; to learn from it, name it in features.",
+        "'empty' has no values",
+    ):
+        assert f"Column {reason}" in fault.detail
+    with pytest.raises(InvalidRequest) as refusal:
+        planned(rows=9, columns=columns[-1:], target="b")
+    assert "needs a further column" in refusal.value.faults[0].detail
+
+
+def test_a_thousand_columns_without_a_use_are_counted():
+    columns = [*(TableColumn(f"note{n}", "text", 0, 9) for n in range(999)), TableColumn("b", "numeric", 0, 9)]
+    with pytest.raises(InvalidRequest) as refusal:
+        planned(rows=9, columns=columns, target="b")
+    (fault,) = refusal.value.faults
+    assert "950 more columns" in fault.detail
+    assert len(fault.detail) < 8_000
 
 
 def test_numbers_as_classes_are_offered():
@@ -132,13 +163,67 @@ def test_more_costs_more():
     assert small.seconds < large.seconds < folds.seconds
 
 
-def test_a_target_of_two_numbers_is_a_regression_that_says_how_to_classify():
-    two = (*COLUMNS, TableColumn("won", "numeric", 0, 2))
-    (result,) = (messages for messages in planned(columns=two, target="won").warnings if "'won'" in messages)
-    assert "a regression is fitted" in result
-    assert "set task to classification" in result
-    named = planned(columns=two, target="won", task="regression")
-    assert not any("'won'" in messages for messages in named.warnings)
+def of_numbers(distinct, low, high, algorithm="decision_tree", **spec):
+    """Task of a numeric target with so many different values, and the remarks about it."""
+    columns = (TableColumn("age", "numeric", 0, 40), TableColumn("won", "numeric", 0, distinct, False, low, high))
+    found = planned(columns=columns, target="won", algorithm=algorithm, **spec)
+    return found.task, [message for message in found.warnings if "'won'" in message]
+
+
+def test_zero_and_one_are_classes_with_the_way_to_numbers():
+    task, (remark,) = of_numbers(2, 0.0, 1.0)
+    assert task is Task.CLASSIFICATION
+    assert "predicted as classes" in remark
+    assert "set task to regression" in remark
+    assert of_numbers(2, 0.0, 1.0, "logistic")[0] is Task.CLASSIFICATION
+    assert of_numbers(2, 0.0, 1.0, task="regression") == (Task.REGRESSION, [])
+    assert of_numbers(2, 0.0, 1.0, task="classification") == (Task.CLASSIFICATION, [])
+    assert of_numbers(2, 0.0, 1.0, kinds={"won": "numeric"}) == (Task.REGRESSION, [])
+    assert of_numbers(2, 0.0, 1.0, preprocessing={"target": "sqrt"})[0] is Task.REGRESSION
+
+
+@pytest.mark.parametrize("algorithm", ["ridge", "linear", "lasso", "svr", "gaussian_process"])
+def test_an_algorithm_of_regression_takes_zero_and_one_as_numbers_with_the_way_to_classes(algorithm):
+    task, (remark,) = of_numbers(2, 0.0, 1.0, algorithm)
+    assert task is Task.REGRESSION
+    assert "set task to classification" in remark
+    assert ("has none" in remark) == (algorithm not in {"ridge", "linear"})
+
+
+def test_learners_within_decide_too():
+    columns = (TableColumn("age", "numeric", 0, 40), TableColumn("won", "numeric", 0, 2, False, 0.0, 1.0))
+
+    def task_of(estimator):
+        spec = TrainSpec.model_validate(
+            {"target": "won", "algorithm": {"name": "bagging", "estimator": {"name": estimator}}}
+        )
+        return plan(spec, columns, 100).task
+
+    assert task_of("decision_tree") is Task.CLASSIFICATION
+    assert task_of("lasso") is Task.REGRESSION
+
+
+@pytest.mark.parametrize(("distinct", "low", "high"), [(2, 1.0, 2.0), (3, 0.0, 2.0), (10, 1.0, 10.0)])
+def test_a_few_whole_numbers_are_a_regression_with_the_way_to_classes(distinct, low, high):
+    task, (remark,) = of_numbers(distinct, low, high)
+    assert task is Task.REGRESSION
+    assert "a regression is fitted" in remark
+    assert "set task to classification" in remark
+
+
+@pytest.mark.parametrize(("distinct", "low", "high"), [(11, 0.0, 10.0), (4, 0.25, 3.0), (None, 0.0, 9.0)])
+def test_other_numbers_are_a_regression_without_a_remark(distinct, low, high):
+    assert of_numbers(distinct, low, high) == (Task.REGRESSION, [])
+
+
+def test_alternatives_and_reasons_beside_the_request_decide_in_doubt():
+    columns = (TableColumn("age", "numeric", 0, 40), TableColumn("won", "numeric", 0, 2, False, 0.0, 1.0))
+    spec, lasso = (
+        TrainSpec.model_validate({"target": "won", "algorithm": {"name": name}}) for name in ("decision_tree", "lasso")
+    )
+    assert plan(spec, columns, 100, alternatives=[lasso.algorithm]).task is Task.REGRESSION
+    assert plan(spec, columns, 100, in_doubt=Task.REGRESSION).task is Task.REGRESSION
+    assert plan(spec, COLUMNS[:1] + columns[1:], 100, in_doubt=Task.CLASSIFICATION).task is Task.CLASSIFICATION
 
 
 def test_a_target_of_texts_most_of_which_are_numbers_is_refused():
