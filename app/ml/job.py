@@ -6,10 +6,10 @@ and its frames, the result on the wire) follows from that record.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 import pyarrow as pa
@@ -130,6 +130,12 @@ class Checked(NamedTuple):
     check_rows: "Callable[[list[Source]], None] | None" = None
     """Raises InvalidRequest for what is wrong with rows: those of all datasets, in the order of `Needs`. It runs before
     the job exists if each is small enough, without a transaction; None: rows are read by the job only."""
+    look: "RowLook | None" = None
+    """Warnings of a dry run about the rows of the first dataset, or some of them; None: there are none."""
+
+    def with_warnings(self, warnings: Iterable[str]) -> "Checked":
+        update = {"warnings": [*self.estimate.warnings, *warnings]}
+        return self._replace(estimate=self.estimate.model_copy(update=update))
 
 
 # in the child process
@@ -160,6 +166,10 @@ class Source(NamedTuple):
     def read_beside(self) -> pa.Table:
         """All rows, to be looked at in parts: in a mapped file."""
         return self.beside(self.batches)
+
+
+RowLook: TypeAlias = Callable[[Source], list[str]]
+"""Maps rows of a dataset, all or a sample, to warnings about them."""
 
 
 class Loaded(NamedTuple):

@@ -19,6 +19,7 @@ from app.ingest.protocol import Order, Parsed
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits
 from app.ml.contract.column_names import no_column
+from app.ml.evaluation.splits import evenly
 from app.ml.tables.column_statistics import iso
 from app.references import NAME_LENGTH, RESERVED, is_dataset_name
 from app.schemas.datasets import Dataset, DatasetPage, FileFormat, Rows
@@ -33,6 +34,8 @@ MOST_CELLS = 1_000_000
 """Values in one response of rows."""
 SMALL_CELLS = 250_000
 """Values of a dataset that is read before a job exists: of a square table 500 rows, of pairs 80,000."""
+SAMPLED_CHUNKS, MIN_SAMPLED_ROWS = 4, 1000
+"""Chunks of a larger dataset that a dry run looks at, and rows of a very wide one."""
 MOST_BYTES = 16 << 20
 """After so many a response of rows ends with the chunk."""
 
@@ -188,6 +191,22 @@ def at_hand(w: Work, dataset: Dataset) -> Callable[[], pa.Table | None]:
     def decoded() -> pa.Table | None:
         table = None if chunk is None else _table(chunk.payload)
         return table if table is not None and table.num_rows == dataset.rows else None
+
+    return decoded
+
+
+def sampled_rows(w: Work, dataset: Dataset) -> Callable[[], pa.Table]:
+    """A decoder of all rows of a small dataset, after the transaction too; of a larger one of blocks of rows from a few
+    chunks, of about `SMALL_CELLS` values in all.
+    """
+    rows = min(dataset.rows, max(MIN_SAMPLED_ROWS, SMALL_CELLS // max(1, len(dataset.columns))))
+    payloads = w.datasets.payloads_with_rows(dataset.id, evenly(dataset.rows, SAMPLED_CHUNKS).tolist())
+
+    def decoded() -> pa.Table:
+        tables = [*map(_table, payloads)]
+        if sum(table.num_rows for table in tables) == dataset.rows == rows:
+            return pa.concat_tables(tables)
+        return pa.concat_tables(table.slice(0, -(-rows // len(tables))) for table in tables)
 
     return decoded
 

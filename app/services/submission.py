@@ -14,7 +14,7 @@ from app.faults import Fault
 from app.ml.catalogue import seconds_to_compile
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Version
+from app.ml.job import Checked, Estimate, JobContext, Request, Sheet, Source, Version
 from app.ml.models.header import Header
 from app.ml.operations import kind_of, kind_records, kinds
 from app.ml.tables.csv_dialect import BLANK, DELIMITERS
@@ -22,7 +22,7 @@ from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import Dataset
 from app.schemas.jobs import Job
 from app.schemas.models import ModelVersion
-from app.services.datasets import at_hand
+from app.services.datasets import at_hand, sampled_rows
 from app.services.partial_check import further_faults
 from app.services.row_check import RowCheck
 from app.settings import Settings
@@ -40,6 +40,7 @@ class _Understood(NamedTuple):
     pinned: Pinned
     rows: RowCheck | None = None
     """Rows that are still to be checked; None: there are none."""
+    datasets: tuple[Dataset, ...] = ()
 
 
 class Submission:
@@ -93,10 +94,14 @@ class Submission:
         """The cost of the job. Raises what `submit` would raise of the request."""
         with self._work() as w:
             understood = self._understand(w, request)
+            look, datasets = understood.checked.look, understood.datasets
+            sample = None if look is None else sampled_rows(w, datasets[0])
             left = w.workers.count(self._settings.lease_seconds).kernels_left_seconds
         if understood.rows is not None:
             understood.rows.demand()
         checked = understood.checked
+        if look is not None and sample is not None:
+            checked = checked.with_warnings(look(Source(sheet(datasets[0]), iter([sample()]))))
         return _cold(checked.estimate, min(left, seconds_to_compile(checked.algorithms)) if left else 0.0)
 
     def further_faults(self, kind: type[Request], body: object, found: Sequence[Fault]) -> list[Fault]:
@@ -177,7 +182,9 @@ class Submission:
         elif faults:
             raise InvalidRequest(faults=faults)
         pins = tuple((at.model, at.version) for at in pointers)
-        return _Understood(request, checked, Pinned(datasets, pins, checked.algorithms, needs.files), rows)
+        return _Understood(
+            request, checked, Pinned(datasets, pins, checked.algorithms, needs.files), rows, tuple(described)
+        )
 
     def _limit_faults(self, request: Request) -> list[Fault]:
         longest = self._settings.max_time_limit_seconds
@@ -201,7 +208,7 @@ def _warned(checked: Checked, limit: float) -> Checked:
     if seconds <= limit:
         return checked
     late = f"The job is estimated to take {seconds:.3g} seconds, and time_limit_seconds is {limit:g}."
-    return checked._replace(estimate=estimate.model_copy(update={"warnings": [*estimate.warnings, late]}))
+    return checked.with_warnings([late])
 
 
 def _name_faults(request: Request) -> Iterator[Fault]:
@@ -228,7 +235,7 @@ def _dataset_id(w: Work, holder: object) -> dict[str, object]:
 
 
 def _completed(new: NewJob, understood: _Understood) -> NewJob:
-    request, checked, pinned, _ = understood
+    request, checked, pinned, *_ = understood
     return new._replace(
         request=request.model_dump(mode="json"),
         inputs=pinned.written(),

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, delete, func, insert, literal_column, or_, select
+from sqlalchemy import Select, and_, delete, func, insert, literal_column, or_, select
 from sqlalchemy.orm import Session
 
 from app.errors import DatasetInUse, DatasetNotFound
@@ -133,6 +133,13 @@ class DatasetRepository:
         )
         found = self.session.execute(query).one_or_none()
         return None if found is None else Chunk(*found)
+
+    def payloads_with_rows(self, dataset_id: UUID, rows: Sequence[int]) -> list[bytes]:
+        """The payloads of all chunks that hold one of these rows, in their order."""
+        chunk = DatasetChunkRow
+        holds = [and_(chunk.first_row <= row, row < chunk.first_row + chunk.rows) for row in rows]
+        query = select(chunk.payload).where(chunk.dataset_id == dataset_id, or_(*holds)).order_by(chunk.seq)
+        return list(self.session.scalars(query))
 
     def delete(self, dataset_id: UUID) -> None:
         """Raises DatasetInUse while a job that has not ended needs it.

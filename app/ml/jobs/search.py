@@ -21,6 +21,7 @@ from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outco
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.counts import scaling_faults
+from app.ml.training.dry_run import row_look
 from app.ml.training.ensemble_selection import Ensemble
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
@@ -146,7 +147,8 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
     names = tuple(sorted({one.spec.algorithm.name for one in found}))
     names += tuple(version.header.algorithm for version in known.models)
     related = None if request.relations is None else partial(_check_rows, request, plans)
-    return Checked(request.model, None, tuple(sorted(set(names))), estimate, related)
+    look = row_look(plans[0], request.kinds)
+    return Checked(request.model, None, tuple(sorted(set(names))), estimate, related, look)
 
 
 def _check_rows(request: SearchRequest, plans: Sequence[Plan], sources: Sequence[Source]) -> None:

@@ -32,6 +32,7 @@ from app.ml.training.column_subsets import ColumnSubsets, without_others
 from app.ml.training.column_weights import weight_faults
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.counts import scaling_faults
+from app.ml.training.dry_run import row_look
 from app.ml.training.plan import Plan, plan
 from app.ml.training.ranking_criteria import higher_is_better, metric_fault, ranked_task
 from app.ml.training.search import usual_metric
@@ -164,7 +165,8 @@ def check(request: SelectRequest, known: JobContext) -> Checked:
         seconds=round(BASE_SECONDS + each * (fits + again / 2 + 1), 2),
         warnings=[*planned.warnings],
     )
-    return Checked(request.model, None, (request.algorithm.name,), estimate)
+    look = row_look(planned, request.kinds)
+    return Checked(request.model, None, (request.algorithm.name,), estimate, look=look)
 
 
 def _limits(request: SelectRequest, columns: int) -> SelectionLimits:

@@ -13,7 +13,7 @@ from app.ml.contract.progress import Reporter
 from app.ml.contract.task import Task
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Source, Trained
 from app.ml.training.counts import scaling_faults
-from app.ml.training.dry_run import TrainEstimate, estimate
+from app.ml.training.dry_run import TrainEstimate, estimate, row_look
 from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
@@ -66,7 +66,8 @@ def check(request: TrainRequest, known: JobContext) -> Checked:
     name = request.algorithm.name
     names = dict.fromkeys([name, *(version.header.algorithm for version in known.models)])
     related = None if request.relations is None else partial(_check_rows, request, known, versions)
-    return Checked(request.model, name, tuple(names), estimate(planned, rows), related)
+    look = None if request.dataset is None else row_look(planned, request.kinds)
+    return Checked(request.model, name, tuple(names), estimate(planned, rows), related, look)
 
 
 def _checked(request: TrainRequest, known: JobContext, versions: Versions) -> tuple[int, Plan]:

@@ -1,5 +1,6 @@
 """Rows of a training: read, split into those to learn from and those held out, and compared with each other."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from app.ml.preparation.row_hashes import Hashes
 from app.ml.preparation.target_limits import target_limits
 from app.ml.training.out_of_core import Stream
 from app.ml.training.plan import Plan
+from app.ml.training.row_checks import row_warnings
 from app.ml.training.training_set import TrainingSet
 
 
@@ -27,6 +29,8 @@ class DrawnRows(NamedTuple):
     copies: Copies
     stream: Stream | None
     """The table, where memory does not hold all; `training_set` is then a sample of it."""
+    warnings: Sequence[str]
+    """Sentences on what was noticed in the rows."""
 
     @property
     def rows(self) -> int:
@@ -70,4 +74,5 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
         learned=stream.hashes if stream and stream.hashes.size else None,
     )
     sample = table.select(planned.features).take(pa.array(shown))
-    return DrawnRows(training_set, split, limits, sample, copies, stream)
+    warnings = row_warnings(planned, table, training_set, split)
+    return DrawnRows(training_set, split, limits, sample, copies, stream, warnings)

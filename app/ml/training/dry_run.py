@@ -1,9 +1,18 @@
 """Dry run of a training: the task, columns, memory, time and warnings that a request would have."""
 
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
 from pydantic import Field
 
+from app.errors import ValiantError
+from app.ml.contract.algorithm import in_turn, silent
+from app.ml.contract.given_kinds import KindName
 from app.ml.contract.task import DESCRIPTION as TASK
-from app.ml.job import Estimate
+from app.ml.evaluation import duplicates
+from app.ml.job import Estimate, RowLook, Source
+from app.ml.training.drawn_rows import draw
 from app.ml.training.plan import Plan
 
 
@@ -27,3 +36,28 @@ def estimate(planned: Plan, rows: int) -> TrainEstimate:
         seconds=round(planned.seconds + planned.halvings, 2),
         warnings=list(planned.warnings),
     )
+
+
+def row_look(planned: Plan, kinds: Mapping[str, KindName]) -> RowLook | None:
+    """The warnings about rows that the report of this training would have, from rows of its dataset.
+
+    kinds: as which its columns are used. None: the training rests on more than these rows.
+    """
+    if planned.spec.relations is not None or planned.projection is not None:
+        return None
+    return partial(_row_warnings, planned._replace(batch_rows=None), kinds)
+
+
+def _row_warnings(planned: Plan, kinds: Mapping[str, KindName], source: Source) -> list[str]:
+    """None of rows that cannot be used: the job names them."""
+    rng, sheet = np.random.Generator(np.random.PCG64(planned.spec.seed)), source.sheet
+    table = source.used_as(kinds).read()
+    try:
+        drawn = draw(planned, table, rng, silent, in_turn)
+    except ValiantError:
+        return []
+    train, grouped = drawn.split.train.size, planned.spec.validation.group is not None
+    warnings = [*drawn.warnings, *duplicates.warnings(drawn.equal, None, train, grouped=grouped)]
+    if warnings and table.num_rows < sheet.rows:
+        warnings.append(f"Rows were looked at in a sample, {table.num_rows} of {sheet.rows}: the report is about all.")
+    return warnings

@@ -66,6 +66,7 @@ def train(
     stages, spec = Stages(progress), planned.spec
     rng = np.random.Generator(np.random.PCG64(spec.seed))
     drawn = draw(planned, table, rng, stages.within(0.0, READ, "reading the table"), each)
+    planned = planned._replace(warnings=(*planned.warnings, *drawn.warnings))
     del table
     training_set, split = drawn.training_set, drawn.split
     validated = _validated(drawn, planned, rng, stages)
