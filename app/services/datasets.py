@@ -34,7 +34,7 @@ MOST_CELLS = 1_000_000
 """Values in one response of rows."""
 SMALL_CELLS = 250_000
 """Values of a dataset that is read before a job exists: of a square table 500 rows, of pairs 80,000."""
-SAMPLED_CHUNKS, MIN_SAMPLED_ROWS = 4, 1000
+SAMPLED_CHUNKS, MIN_SAMPLED_ROWS = 4, 200
 """Chunks of a larger dataset that a dry run looks at, and rows of a very wide one."""
 MOST_BYTES = 16 << 20
 """After so many a response of rows ends with the chunk."""

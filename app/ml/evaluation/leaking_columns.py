@@ -5,14 +5,14 @@ Each check is of a sample of rows, in their order in the table, and costs one so
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.columns import ColumnKind
-from app.ml.numerics.dependence.correlation import pearson, ranks
+from app.ml.numerics.dependence.correlation import ranks
 from app.ml.numerics.dependence.determined_share import determined_share
 
 MIN_CHECKED_ROWS = 20
@@ -52,6 +52,35 @@ class CheckedTarget(NamedTuple):
     y: Vector
     """(n,) numbers or class codes."""
     classes: bool
+    scale: Vector
+    """(n,) what determined shares are of: ranks of numbers, or class codes."""
+
+    @classmethod
+    def of(cls, name: str, y: Vector, *, classes: bool) -> Self:
+        return cls(name, y, classes, y if classes else ranks(y))
+
+
+class Line(NamedTuple):
+    """The target as a linear function of a column, by least squares."""
+
+    slope: float
+    offset: float
+    deviation: float
+    """Largest deviation of the target from it."""
+    share: float
+    """Share of the variance of the target that it explains."""
+
+    @classmethod
+    def fit(cls, x: Vector, y: Vector) -> Self:
+        """x, y: (n,), neither constant. Deviations are divided by the largest, so that no square overflows."""
+        means, centred = (x.mean(), y.mean()), (x - x.mean(), y - y.mean())
+        reach = np.abs(centred[0]).max(), np.abs(centred[1]).max()
+        across, up = centred[0] / reach[0], centred[1] / reach[1]
+        steepness = (across @ up) / (across @ across)
+        residual = up - steepness * across
+        slope = float(steepness * reach[1] / reach[0])
+        deviation = float(np.abs(residual).max() * reach[1])
+        return cls(slope, float(means[1] - slope * means[0]), deviation, float(1 - residual @ residual / (up @ up)))
 
 
 def copy_warnings(columns: Sequence[CheckedColumn], target: CheckedTarget) -> Iterator[tuple[str, str]]:
@@ -79,28 +108,17 @@ def _copied(column: CheckedColumn, target: CheckedTarget) -> str | None:
         return None
     if np.array_equal(x, y):
         return f"equals the target {target.name!r}"
-    slope = float(_centred(x) @ _centred(y)) / float(_centred(x) @ _centred(x)) * _reach(y) / _reach(x)
-    offset = float(y.mean()) - slope * float(x.mean())
-    same = np.abs(y - offset - slope * x).max() <= COPY_TOLERANCE * np.ptp(y)
-    units = f"the target {target.name!r} in other units: the target is {slope:.6g} times it plus {offset:.6g}"
-    return f"is {units}" if same else None
-
-
-def _reach(x: Vector) -> float:
-    return float(np.abs(x - x.mean()).max())
-
-
-def _centred(x: Vector) -> Vector:
-    """Deviations from the mean over the largest of them, whose squares do not overflow."""
-    centred: Vector = (x - x.mean()) / _reach(x)
-    return centred
+    line, tolerance = Line.fit(x, y), COPY_TOLERANCE * np.ptp(y)
+    if line.deviation > tolerance:
+        return None
+    plus = f" plus {line.offset:.6g}" if abs(line.offset) > tolerance else ""
+    return f"is the target {target.name!r} in other units: the target is {line.slope:.6g} times it{plus}"
 
 
 def _one_to_one(x: Vector, y: Vector) -> bool:
-    values, codes = np.unique(x, return_inverse=True)
-    classes, labels = np.unique(y, return_inverse=True)
-    if values.size != classes.size:
+    if np.unique(x).size != np.unique(y).size:
         return False
+    (_, codes), (classes, labels) = (np.unique(values, return_inverse=True) for values in (x, y))
     return bool(np.unique(codes * classes.size + labels).size == classes.size)
 
 
@@ -136,14 +154,14 @@ def _determined(column: CheckedColumn, target: CheckedTarget, rng: np.random.Gen
     there, categories = column.there, column.kind is ColumnKind.CATEGORICAL
     if there.sum() < max(MIN_CHECKED_ROWS, MIN_FILLED_SHARE * there.size):
         return 0.0
-    y = target.y if target.classes else ranks(target.y)
     parts = [there] if there.all() else [there, np.ones(there.size, np.bool_)]
     shares = [
-        determined_share(column.values[part], y[part], rng, categories=categories, classes=target.classes)
+        determined_share(column.values[part], target.scale[part], rng, categories=categories, classes=target.classes)
         for part in parts
     ]
     if not categories and not target.classes:
-        shares.append(pearson(column.values[there], target.y[there]).value ** 2)
+        x, y = column.values[there], target.y[there]
+        shares.append(Line.fit(x, y).share if np.ptp(x) > 0 and np.ptp(y) > 0 else 0.0)
     return max((share for share in shares if not math.isnan(share)), default=0.0)
 
 

@@ -21,9 +21,9 @@ MIN_GROUPS = 10
 MIN_LIKENESS, MIN_TARGET_SHARE = 0.35, 0.4
 """Both are needed of any column; in public tables no column without repeated rows of the same thing had 0.3 and 0.4."""
 MIN_NAMED_LIKENESS, MIN_NAMED_TARGET_SHARE = 0.2, 0.1
-"""Of a column that is named like one of persons, places or other things with several rows."""
+"""Both are enough for a column that is named like one of persons, places or other things with several rows."""
 SURE_NAMED_TARGET_SHARE = 0.5
-"""Of such a column, however unlike its rows are in the features."""
+"""Enough alone for such a column, however unlike its rows are in the features."""
 
 
 class Likeness(NamedTuple):

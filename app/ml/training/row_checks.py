@@ -56,7 +56,7 @@ STREAM = 0x1EA4
 
 
 def row_warnings(planned: Plan, table: pa.Table, training_set: TrainingSet, split: Split) -> list[str]:
-    """What a careful reader should know of the rows before they are learned from."""
+    """Sentences on what a careful reader should know of the rows before they are learned from."""
     rng = np.random.Generator(np.random.PCG64([planned.spec.seed, STREAM]))
     warnings, checks = [*_rare_classes(training_set)], _RowChecks(planned, table, training_set, rng)
     if planned.spec.relations is not None:
@@ -82,7 +82,7 @@ class _RowChecks(NamedTuple):
         rows = _sampled(training_set.rows, len(inputs), self.rng)
         columns = self._columns(inputs, rows)
         if planned.target is not None:
-            target = CheckedTarget(planned.target, training_set.target.y[rows], training_set.task.of_classes)
+            target = CheckedTarget.of(planned.target, training_set.target.y[rows], classes=training_set.task.of_classes)
             copies = dict(copy_warnings(columns, target))
             yield from copies.values()
             yield from determined_warnings(

@@ -4,7 +4,7 @@ import pytest
 
 from tests.ml.training.public_tables import TABLES, frame, misses, warnings_of
 
-QUICK = {"iris", "ccard", "statecrime"}
+QUICK = {"iris", "ccard"}
 WARNED = {"fair": "equal a training row", "grunfeld": "validation.group to 'firm'"}
 """Tables as they are that have a warning, and its words: equal rows beyond chance, and a firm in twenty years."""
 

@@ -71,7 +71,7 @@ def test_a_column_of_its_own_may_determine_the_target_unless_it_is_a_copy():
     steady = pd.DataFrame({"x": np.arange(100.0), "y": np.arange(100.0) ** 2})
     assert looked_at(steady.sample(frac=1, random_state=0).assign(x=lambda table: table["x"] / 7)) == []
     (warning,) = looked_at(steady.assign(x=steady["y"] / 7))
-    assert "in other units: the target is 7 times it plus" in warning
+    assert "in other units: the target is 7 times it, in all 100 rows" in warning
 
 
 def test_a_clock_beside_a_steady_series_is_no_leak():
