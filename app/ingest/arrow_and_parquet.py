@@ -116,4 +116,6 @@ def _named(form: str) -> Iterator[None]:
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, ValueError, UnicodeError, TypeError, KeyError):
-        raise InvalidData(f"The file is not readable as {form}: it is damaged, or something else.") from None
+        raise InvalidData(
+            f"The file is not readable as {form}: it is damaged, or something else. Write it anew, and upload it whole."
+        ) from None

@@ -91,7 +91,7 @@ class Settled:
         for columns in self._reading.batches:
             yield self._batch(columns)
         if not self.rows:
-            raise InvalidData("The file has no rows.")
+            raise InvalidData("The file has no rows: upload one that has some.")
 
     def _batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         keys = [_key(*types) for types in zip(self.schema.types, columns, strict=True)]

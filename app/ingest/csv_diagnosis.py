@@ -58,7 +58,7 @@ def rows_of(file: BinaryIO, layout: Layout, longest: int) -> Iterator[_Row | Fau
                 yield _Row(line, fields or [""])
             line = reader.line_num + 1
     except (_TooLong, csv.Error):
-        detail = f"A row or field is longer than {longest} bytes; perhaps a quote is never closed."
+        detail = f"A row or field is longer than {longest} bytes; if a quote is never closed, close or double it."
         yield Fault(place("line", line), detail, "too_long")
 
 

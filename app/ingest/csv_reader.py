@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from app.errors import InvalidData
-from app.faults import Fault
+from app.faults import Fault, place
 from app.ingest.cell_patterns import Shapes
 from app.ingest.column_reader import ColumnReader, read_all
 from app.ingest.csv_diagnosis import diagnose
@@ -31,7 +31,7 @@ from app.ingest.reader_result import Reading, refuse
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import BOM, HEAD, Limits
 from app.ml.contract.notation import bare
-from app.ml.tables.csv_dialect import DELIMITERS, Dialect, detect_dialect
+from app.ml.tables.csv_dialect import Dialect, detect_dialect
 
 BLOCK = 4 << 20
 """Bytes read at a time, of a table that is not wide; a row is at most so long."""
@@ -47,36 +47,52 @@ class _Refused(Exception):
     """Something is wrong somewhere: `diagnose` finds out where."""
 
 
+COMMENT = "#"
+_COMMENTED = "Lines that begin with # were left out as comments: if they are rows, give another comment, such as %."
 _UNQUOTED = "Quotes that are never closed would swallow rows: all quotes were read as letters."
 
 
-def read(source: Text, limits: Limits, options: ReadOptions, *, delimiters: str = DELIMITERS) -> Reading:
+def read(source: Text, limits: Limits, options: ReadOptions, *, dialect: Dialect | None = None) -> Reading:
+    """The table of a file. dialect: that of a file whose cells are in quotes where they need them; None: detected."""
     csv.field_size_limit(BLOCK)  # for the whole process, which reads this one file
+    if dialect is not None:
+        return _read(source, limits, options, dialect)
     text = source.open().read(HEAD).removeprefix(BOM).decode("utf-8", "surrogateescape")
-    dialect = detect_dialect(text, delimiters, delimiter=options.delimiter, comment=options.comment)
+    dialect = detect_dialect(text, delimiter=options.delimiter, comment=options.comment)
     try:
         return _read(source, limits, options, dialect)
     except InvalidData as refusal:
-        unquoted = dialect._replace(quoted=False)
-        if {fault.code for fault in refusal.faults}.isdisjoint(_OF_QUOTES) or not _is_regular(source, unquoted):
+        if {fault.code for fault in refusal.faults}.isdisjoint(_OF_DIALECTS):
             raise
-        reading = _read(source, limits, options, unquoted)
-        return replace(reading, warnings=[_UNQUOTED, *reading.warnings])
+        others = {_UNQUOTED: dialect._replace(quoted=False), _COMMENTED: dialect._replace(comment=COMMENT)}
+        if dialect.comment is not None:
+            del others[_COMMENTED]
+        warning = next((each for each, other in others.items() if _is_regular(source, other)), None)
+        if warning is None:
+            raise
+        reading = _read(source, limits, options, others[warning])
+        return replace(reading, warnings=[warning, *reading.warnings])
 
 
 def _is_regular(source: Text, dialect: Dialect) -> bool:
-    """True if the file has quotes, and all of its rows as many cells, more than one."""
+    """True if all rows have as many cells, more than one, and the file has comments, or quotes if these are letters."""
     lines = io.TextIOWrapper(source.open(), "utf-8-sig", errors="surrogateescape", newline="")
-    quotes, widths = False, set[int]()
+    marked, widths = False, set[int]()
+
+    def watched() -> Iterator[str]:
+        nonlocal marked
+        for line in lines:
+            marked = marked or (line.startswith(COMMENT) if dialect.quoted else '"' in line)
+            yield line
+
     try:
-        for _, row in dialect.cells(iter(lines)):
+        for _, row in dialect.cells(watched(), strict=dialect.quoted):
             widths |= {len(row)} if row else set()
-            quotes = quotes or any('"' in cell for cell in row)
             if len(widths) > 1:
                 return False
     except csv.Error:
         return False
-    return quotes and widths != {1}
+    return marked and widths != {1}
 
 
 def _read(source: Text, limits: Limits, options: ReadOptions, dialect: Dialect) -> Reading:
@@ -87,7 +103,7 @@ def _read(source: Text, limits: Limits, options: ReadOptions, dialect: Dialect) 
     head = source.open().read(HEADER_BYTES)
     layout = find_layout(head, limits, options, dialect)
     if layout.offset == len(head):  # nothing follows; an open quote would do that
-        refuse(diagnose(source.open(), layout, longest=BLOCK) or [_ROWLESS])
+        refuse(diagnose(source.open(), layout, longest=BLOCK) or [_no_rows(layout)])
     reads_unquoted = dialect.quoted and partial(_is_regular, original, dialect._replace(quoted=False))
     reading = read_rows(source, layout, limits, options, reads_unquoted or (lambda: False))
     return replace(reading, delimiter=dialect.delimiter)
@@ -130,10 +146,19 @@ def _block(layout: Layout) -> int:
     return max(BLOCK, COLUMN_BYTES * len(layout.names))
 
 
-_OF_QUOTES = {"unclosed_quote", "ragged_row", "too_long", "unreadable"}
-"""Faults that may come of a quote that is never closed."""
-_ROWLESS = Fault("", "The file has no rows.", "no_rows")
-_UNREADABLE = Fault("", f"The file is not readable as CSV, or a row is longer than {BLOCK} bytes.", "unreadable")
+_OF_DIALECTS = {"unclosed_quote", "ragged_row", "too_long", "unreadable"}
+"""Faults that may come of a quote that is never closed, or of comments."""
+_UNREADABLE = Fault(
+    "", f"The file is not readable as CSV, or a row is longer than {BLOCK} bytes: save it anew as UTF-8.", "unreadable"
+)
+
+
+def _no_rows(layout: Layout) -> Fault:
+    """A fault of a file in which nothing follows the names."""
+    if not any(name.strip() for name in layout.names):
+        return Fault("", "The file has no rows: upload one that has some.", "no_rows")
+    detail = "No row follows this line, which holds the names: if it holds values, upload the file with header=absent."
+    return Fault(place("line", max(1, layout.values_line - 1)), detail, "no_rows")
 
 
 def _survey(

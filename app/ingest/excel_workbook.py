@@ -5,6 +5,8 @@ A sheet is held in memory as a whole. Cells with an error such as #N/A are missi
 
 import csv
 import io
+import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,10 +21,17 @@ from app.faults import Fault, place
 from app.ingest import csv_reader as delimited
 from app.ingest.reader_result import Reading
 from app.ingest.upload_options import ReadOptions
-from app.ingest.uploaded_file import HEAD, Limits, Source
+from app.ingest.uploaded_file import Limits, Source
 from app.ingest.zip_archive import list_members
+from app.ml.tables.csv_dialect import Dialect
 from app.suggestions import one_of, quoted
 
+_SAVE_ANEW = "Open it in the program that wrote it, and save it as xlsx or CSV."
+_LOCKED = "The workbook is protected by a password: save it without one."
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+"""Name of the stream of a protected workbook of Office."""
+MANIFEST, ENCRYPTION, MAX_MANIFEST_BYTES = "META-INF/manifest.xml", b"encryption-data", 1 << 20
+"""File of an OpenDocument workbook, a word in that of a protected one, and the bytes in which it is looked for."""
 ROWS = 256
 """Rows written at a time."""
 UTF8 = "utf-8"
@@ -34,16 +43,20 @@ MAX_CODE_PAGE_DISTANCE = 1024
 
 def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
     _check_size(source, limits)
+    content = source.open().read()
+    if ENCRYPTED in content or _is_locked(content):
+        raise InvalidData(_LOCKED)
     with _named():
-        workbook = CalamineWorkbook.from_filelike(_readable(source))
+        workbook = CalamineWorkbook.from_filelike(io.BytesIO(_with_code_page(content)))
         names = [sheet.name for sheet in workbook.sheets_metadata]
         name = _chosen(names, options.sheet)
         sheet = workbook.get_sheet_by_name(name)
     if not sheet.height:
         detail = f"The sheet {quoted(name)} is empty."
-        raise InvalidData(detail, faults=[Fault(place("sheet"), detail, "empty_sheet")])
+        advice = f"{detail} {_advice(names, name)}" if names[1:] else f"{detail} Choose or save one that has rows."
+        raise InvalidData(detail, faults=[Fault(place("sheet"), advice, "empty_sheet")])
     try:
-        reading = delimited.read(_Sheet(sheet), limits, options, delimiters=",")
+        reading = delimited.read(_Sheet(sheet), limits, options, dialect=Dialect(",", comment=options.comment))
     except InvalidData as refusal:
         if options.sheet is None and len(names) > 1:
             refusal.faults = (*refusal.faults, Fault(place("sheet"), _advice(names, name), "other_sheets"))
@@ -52,21 +65,25 @@ def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
     return replace(reading, delimiter=None, encoding=None, warnings=warnings)
 
 
-def _readable(source: Source) -> BinaryIO:
+def _with_code_page(content: bytes) -> bytes:
     """The file; one of Excel 97 whose code page is not that of its format, as some programs write, with the right one.
 
     Texts of BIFF8 are Unicode whatever is in the record CODEPAGE ([MS-XLS] 2.4.52), but the reader follows it.
     """
-    file = source.open()
-    start = file.read(HEAD)
-    file.seek(0)
-    begin = start.find(BIFF8)
-    page = start.find(CODE_PAGE, begin, begin + MAX_CODE_PAGE_DISTANCE)
+    begin = content.find(BIFF8)
+    page = content.find(CODE_PAGE, begin, begin + MAX_CODE_PAGE_DISTANCE)
     if begin < 0 or page < 0:
-        return file
-    content = bytearray(file.read())
-    content[page + len(CODE_PAGE) : page + len(CODE_PAGE) + 2] = UNICODE
-    return io.BytesIO(content)
+        return content
+    return content[: page + len(CODE_PAGE)] + UNICODE + content[page + len(CODE_PAGE) + len(UNICODE) :]
+
+
+def _is_locked(content: bytes) -> bool:
+    """True for an OpenDocument workbook with a password."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open(MANIFEST) as manifest:
+            return ENCRYPTION in manifest.read(MAX_MANIFEST_BYTES)
+    except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, ValueError, NotImplementedError, RuntimeError):
+        return False
 
 
 @contextmanager
@@ -77,9 +94,9 @@ def _named() -> Iterator[None]:
     except (ValiantError, MemoryError):
         raise
     except PasswordError:
-        raise InvalidData("The workbook is protected by a password: save it without one.") from None
+        raise InvalidData(_LOCKED) from None
     except BaseException:  # noqa: BLE001
-        detail = "The file is not readable as a workbook: it is damaged, or another kind of document."
+        detail = f"The file is not readable as a workbook: it is damaged, or another kind of document. {_SAVE_ANEW}"
         raise InvalidData(detail) from None
 
 

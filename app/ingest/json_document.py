@@ -90,7 +90,9 @@ def _object(number: int, columns: list[str], row: str) -> bytes:
 
 def _malformed(number: int) -> Fault:
     return Fault(
-        place("row", number) if number else "", "The file is not JSON here, or ends too early.", "malformed_json"
+        place("row", number) if number else "",
+        "The file is not JSON here, or ends too early: write it anew, and upload it whole.",
+        "malformed_json",
     )
 
 

@@ -39,14 +39,20 @@ def _header(source: Source) -> tuple[tuple[int, ...], bool, np.dtype, int]:
         version = npy_format.read_magic(file)
         shape, by_columns, dtype = _READERS[version](file, max_header_size=HEADER_LENGTH)
     except Exception:  # noqa: BLE001  numpy tokenizes and evaluates the header: a lie may make it raise anything
-        raise InvalidData("The file is not readable as npy: its header is damaged.") from None
+        raise InvalidData(
+            "The file is not readable as npy: its header is damaged. Write it anew by numpy.save."
+        ) from None
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
-        raise InvalidData("Only arrays of booleans, integers and floats up to 64 bits are accepted.")
+        raise InvalidData(
+            "The array holds no booleans, integers or floats of up to 64 bits: save it as one of these types."
+        )
     if len(shape) not in {1, 2} or min(shape) < 0:
-        raise InvalidData("Only arrays of one or two dimensions are accepted.")
+        raise InvalidData(
+            "The array has neither one nor two dimensions: reshape it to rows and columns, and save it again."
+        )
     offset = file.tell()
     if math.prod(shape) * dtype.itemsize != source.size - offset:
-        raise InvalidData("The header of the array does not fit the size of the file.")
+        raise InvalidData("The header of the array does not fit the size of the file: upload the file whole.")
     return shape, by_columns, dtype, offset
 
 

@@ -97,7 +97,7 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     """Read the upload, write its chunks, describe its columns."""
     source = Source.of(upload, order.limits.unpacked_bytes)
     if not source.size:
-        raise InvalidData("The file is empty.")
+        raise InvalidData("The file is empty: upload one that has rows.")
     file_format, source, warnings = recognise(source, order.options, order.name, order.file_format)
     reading = READERS[file_format](source, order.limits, order.options)
     order.options.check_columns(reading.names)

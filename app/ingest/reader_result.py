@@ -48,9 +48,12 @@ def check_names(names: Sequence[str], limits: Limits, *before: object) -> None:
     `before` are steps of the pointer in front of the column's.
     """
     if not names:
-        raise InvalidData("The file has no columns.")
+        raise InvalidData("The file has no columns: upload one that has some.")
     if len(names) > limits.max_columns:
-        raise InvalidData(f"The file has {len(names)} columns; this service accepts {limits.max_columns}.")
+        raise InvalidData(
+            f"The file has {len(names)} columns; this service accepts {limits.max_columns}: upload fewer, or raise "
+            "VALIANT_MAX_COLUMNS."
+        )
     faults = list(_name_faults(names, before))
     if faults:
         refuse(faults)
@@ -65,5 +68,7 @@ def _name_faults(names: Iterable[str], before: tuple[object, ...]) -> Iterator[F
             detail = f"A column's name is at most {NAME_LENGTH} characters of valid text."
             yield Fault(place(*before, "column", number), detail, "bad_name")
         elif name in seen:
-            yield Fault(place(*before, "column", name), "Another column has this name.", "duplicate_column")
+            yield Fault(
+                place(*before, "column", name), "Another column has this name: rename one of them.", "duplicate_column"
+            )
         seen.add(name)

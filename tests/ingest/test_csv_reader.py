@@ -98,8 +98,8 @@ SEEDED = {
     "an open quote in the header": (b'a,"SECRET\n1,2\n3\n', {"/line/1/column/2": "unclosed_quote"}),
     "a column twice": (b"a,b, a\n1,2,3\n", {"/line/1/column/a": "duplicate_column"}),
     "a name with a slash": (b"a/b~c,d\n1,\xff\n\xff,2\n", {"/line/2/column/d": "not_utf8", "/line/3/column/a~1b~0c": "not_utf8"}),
-    "only a header": (b"a,b\n", {"": "no_rows"}),
-    "only a header without an end": (b"a,b", {"": "no_rows"}),
+    "only a header": (b"a,b\n", {"/line/1": "no_rows"}),
+    "only a header without an end": (b"a,b", {"/line/1": "no_rows"}),
     "only blank lines": (b"\n\n \n", {"": "no_rows"}),
     "utf-16 without a mark": ("a,b\n1,2\n".encode("utf-16-le"), {"/line/1": "not_utf8"}),
 }  # fmt: skip

@@ -80,3 +80,37 @@ def test_a_bomb_is_refused(parse):
     assert len(sink.getvalue()) < 100_000
     with pytest.raises(BodyTooLarge):
         parse(sink.getvalue(), unpacked_bytes=1 << 20)
+
+
+def with_other_names(data, rename):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(sink, "w") as renamed:
+        for name in archive.namelist():
+            member = zipfile.ZipInfo()
+            member.filename = rename(name)
+            renamed.writestr(member, archive.read(name))
+    return sink.getvalue()
+
+
+def test_paths_with_backslashes_are_those_of_a_workbook(parse):
+    data = with_other_names(xlsx(Tabelle=ROWS), lambda name: name.replace("/", "\\"))
+    assert parse(data)[1].equals(parse(xlsx(Tabelle=ROWS))[1])
+
+
+@pytest.mark.parametrize("page", [1252, 1250, 437, 10000])
+def test_a_code_page_that_is_not_that_of_the_format_does_not_count(parse, page):
+    data = xls(Tabelle=ROWS)
+    assert b"\x42\0\x02\0\xb0\x04" in data
+    other = data.replace(b"\x42\0\x02\0\xb0\x04", b"\x42\0\x02\0" + page.to_bytes(2, "little"))
+    assert parse(other)[1].equals(parse(data)[1])
+
+
+def test_a_workbook_with_a_password_is_refused_with_a_remedy(parse):
+    locked = xls(Tabelle=ROWS)[:512] + bytes(1000) + "EncryptedPackage".encode("utf-16-le") + bytes(1000)
+    assert "password" in parse_detail(parse, locked)
+    workbook = io.BytesIO(ods(Tabelle=ROWS))
+    with zipfile.ZipFile(workbook) as archive, zipfile.ZipFile(sink := io.BytesIO(), "w") as written:
+        for name in archive.namelist():
+            content = archive.read(name)
+            written.writestr(name, b"<manifest:encryption-data/>" if name == "META-INF/manifest.xml" else content)
+    assert "password" in parse_detail(parse, sink.getvalue())

@@ -324,3 +324,34 @@ def test_columns_that_do_not_fit_are_named_with_their_type_and_a_remedy(parse, c
     (fault,) = refused.value.faults
     assert (fault.pointer, fault.code) == ("/column/x", "column_type")
     assert word in fault.detail
+
+
+# comments among the rows, and workbooks
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"place,amount\nUlm,5\n# a comment\nKiel,7\nJena,9\n",
+        b"place;amount\nUlm;5\nKiel;7\n#a;b;c\nJena;9\n# end\n",
+        b'# made by a program\nplace,amount\n"Ulm",5\n# of two, three, parts\nKiel,7\nJena,9\n',
+    ],
+)
+def test_comments_among_rows_are_left_out_with_a_warning(parse, data):
+    parsed, table = parse(data)
+    assert values(table) == PLACES
+    assert "comment" in parsed.warnings[0]
+
+
+def test_values_that_begin_with_the_mark_of_comments_are_values(parse):
+    assert parse(b"tag,n\n#a,1\n#b,2\n")[1].column("tag").to_pylist() == ["#a", "#b"]
+
+
+def test_texts_in_a_workbook_are_read_as_they_are(parse):
+    rows = [["n", "text"], [1, 'a \\"quoted\\" word, b'], [2, '"'], [3, "x;y|z"]]
+    assert parse(xlsx(Sheet=rows))[1].column("text").to_pylist() == [row[1] for row in rows[1:]]
+
+
+def test_a_file_of_names_alone_is_refused_with_a_remedy_that_works(parse, faults):
+    assert faults(b"a,b\n") == {"/line/1": "no_rows"}
+    assert parse(b"a,b\n", options={"header": "absent"})[1].to_pydict() == {"column_1": ["a"], "column_2": ["b"]}

@@ -135,7 +135,7 @@ async def _keep(
 ) -> Dataset:
     """In threads of their own: uploads that wait for their turn hold up no other request."""
     if not spool.size:
-        raise InvalidData("The file is empty.")
+        raise InvalidData("The file is empty: upload one that has rows.")
     ingest = partial(
         copy_context().run,
         services.datasets.ingest,
