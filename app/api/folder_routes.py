@@ -43,7 +43,7 @@ async def predict_instances(model: ModelPath, body: Instances, request: Request)
     services: FolderServices = request.app.services
     async with services.admission.enter(None) as place:
         served = await services.predictions.serve(model)
-        return await place.run(lambda: _predicted(services, served, body.instances), large=True)
+        return await place.run(lambda: _predicted(services, served, body.instances))
 
 
 def _predicted(services: FolderServices, served: Served, instances: list[Any]) -> dict[str, Any]:

@@ -12,12 +12,16 @@ from app.settings import Settings
 
 T = TypeVar("T")
 RETRY_SECONDS = "1"
+MAX_WAIT_SECONDS = 5.0
+"""Work of small predictions that may be ahead of another one, for each thread."""
 
 
 class Admission:
-    """Counts of one event loop: the predictions in flight, and the large ones among them, which go to threads.
+    """Counts of one event loop: the predictions in flight, and those among them that go to threads.
 
-    The threads are its own. What else needs one, a health check above all, never waits behind a prediction.
+    Large ones may take any time and memory: so many may wait. Small ones, of models that take long for a row, hold
+    little: they wait for as long as measured times say that their turn comes soon. The threads are its own. What else
+    needs one, a health check above all, never waits behind a prediction.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -25,7 +29,10 @@ class Admission:
         self._large_places = settings.predict_threads + settings.max_waiting_predictions
         self._turns = asyncio.Semaphore(settings.predict_threads)
         self._threads = ThreadPoolExecutor(settings.predict_threads, thread_name_prefix="predictions")
+        self._wait_seconds = settings.predict_threads * MAX_WAIT_SECONDS
         self.inside = self.large = 0
+        self.small_seconds = 0.0
+        """What the small ones take that wait or run."""
 
     def enter(self, seconds: float | None = None) -> "Place":
         """`async with admission.enter(seconds) as place:` around one prediction, which must begin in `seconds`.
@@ -43,23 +50,33 @@ class Admission:
         self.check()
         self.inside += 1
 
-    async def in_turn(self, call: Callable[[], T], begin: Callable[[], None]) -> T:
-        """`call` in a thread, when one is free. A caller who is gone leaves the queue, or the thread to its end."""
-        if self.large >= self._large_places:
+    async def in_turn(self, call: Callable[[], T], begin: Callable[[], None], seconds: float | None) -> T:
+        """`call` in a thread, when one is free. A caller who is gone leaves the queue, or the thread to its end.
+
+        seconds: the time that a small one takes; None: it is a large one.
+        """
+        large = int(seconds is None)
+        if large and self.large >= self._large_places:
             raise Overloaded("Too many large predictions are waiting.", headers={"Retry-After": RETRY_SECONDS})
-        self.large += 1
+        if not large and self.small_seconds >= self._wait_seconds:
+            raise Overloaded("Too many predictions of slow models are waiting.", headers={"Retry-After": RETRY_SECONDS})
+        self._count(large, seconds or 0.0)
         try:
             await self._turns.acquire()
         except BaseException:
-            self.large -= 1
+            self._count(-large, -(seconds or 0.0))
             raise
         begin()
         running = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, call)
+        running.add_done_callback(lambda _: self._count(-large, -(seconds or 0.0)))
         running.add_done_callback(self._done)
         return await asyncio.shield(running)
 
+    def _count(self, large: int, seconds: float) -> None:
+        self.large += large
+        self.small_seconds = max(0.0, self.small_seconds + seconds)  # sums that were rounded end at 0
+
     def _done(self, running: "asyncio.Future[T]") -> None:
-        self.large -= 1
         self._turns.release()
         if not running.cancelled():
             running.exception()  # looked at, though its caller may be gone
@@ -85,12 +102,9 @@ class Place:
             await self._deadline.__aenter__()
         return self
 
-    async def run(self, call: Callable[[], T], *, large: bool) -> T:
-        """`call` here and now, or, if it is large, in a thread when its turn comes."""
-        if large:
-            return await self._admission.in_turn(call, self.begin)
-        self.begin()
-        return call()
+    async def run(self, call: Callable[[], T], *, seconds: float | None = None) -> T:
+        """`call` in a thread when its turn comes. seconds: the time that a small one takes; None: it is a large one."""
+        return await self._admission.in_turn(call, self.begin, seconds)
 
     def begin(self) -> None:
         """From here on the deadline does not count."""

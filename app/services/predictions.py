@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from math import inf
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -29,11 +28,14 @@ from app.store.pointer import Pointer
 from app.suggestions import no_such
 
 _UNTIMED = nullcontext()
-QUICK_BODY, QUICK_MODEL = 64 * KiB, 8 * MiB
-"""A small table and a small model take less time than the switch to a thread and back may cost."""
-QUICK_SECONDS, MEMORY, MOST_PACES = 1e-3, 0.9, 10_000
-"""CPU time up to which a larger one of plain numbers stays there too, at the pace of the slowest to this version of
-late: what one of them took counts less with each that follows."""
+SMALL_BODY, SMALL_MODEL = 64 * KiB, 8 * MiB
+"""A small body for a small model takes less time than the switch to a thread and back may cost, unless measured times
+say otherwise."""
+QUICK_SECONDS, MEMORY, MAX_PACES = 1e-3, 0.9, 10_000
+"""Processor time up to which a body stays on the event loop, at the pace of the slowest of like size to this version of
+late: what one of them took counts less with each that follows. Larger bodies stay there if they are plain numbers."""
+MEASURED_SHARE = 16
+"""One in so many small bodies for small models is measured: measuring costs as much as reading some of them."""
 PROBE_SECONDS = 1.0
 """Seconds between checks of the database by a request that waits for a model."""
 LOADS = 2
@@ -47,10 +49,6 @@ class Served(NamedTuple):
     model: Model
     stale_seconds: int | None = None
     """Age of a pointer that could not be renewed; None for a fresh one."""
-
-    def quick(self, size: int) -> bool:
-        """True if a body of so many bytes is best processed on the event loop."""
-        return size <= QUICK_BODY and self.model.nbytes <= QUICK_MODEL
 
 
 class Pointing(Protocol):
@@ -71,8 +69,9 @@ class Predictions:
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
         self._batching = Batching(settings)
         self._compiling = Compiling()
-        self._paces: dict[str, float] = {}
-        """Seconds a byte, by digest, of large bodies of plain numbers."""
+        self._paces: dict[tuple[str, int], float] = {}
+        """Seconds a byte, by digest and order of magnitude of the body."""
+        self._unmeasured = 0
 
     async def serve(self, model: str, version: int | None = None, alias: str | None = None, least: int = 0) -> Served:
         """The version that is meant, ready to predict. While another thread reads the database, the event loop is free.
@@ -109,30 +108,48 @@ class Predictions:
         if model is None or self._batching.takes(model):
             return None
         served = Served(pointer, model, stale_seconds)
-        if served.quick(size) or (plain and size * self._paces.get(pointer.digest, inf) <= QUICK_SECONDS):
+        if (plain or size <= SMALL_BODY) and self.is_quick(served, size):
             self.tally.found_in_memory += 1
             return served
         return None
 
-    def paced(self, served: Served, size: int, *, plain: bool) -> AbstractContextManager[None]:
-        """Around a body of so many bytes, from reading to writing: how long a large plain one takes is remembered.
+    def is_quick(self, served: Served, size: int) -> bool:
+        """True if a body of so many bytes is best processed on the event loop."""
+        pace = self._paces.get((served.pointer.digest, size.bit_length()))
+        if pace is None:
+            return size <= SMALL_BODY and served.model.nbytes <= SMALL_MODEL
+        return size * pace <= QUICK_SECONDS
 
-        And forgotten slowly: whoever was slow once, and be it in refusing, is not trusted for some time.
+    def seconds(self, served: Served, size: int) -> float | None:
+        """Time that a small body of so many bytes takes, as others did; None for a large one."""
+        if size > SMALL_BODY:
+            return None
+        pace = self._paces.get((served.pointer.digest, size.bit_length()))
+        return QUICK_SECONDS if pace is None else size * pace
+
+    def paced(self, served: Served, size: int, *, plain: bool) -> AbstractContextManager[None]:
+        """Around a body of so many bytes, from reading to writing: how long it takes is remembered.
+
+        And forgotten slowly: a version that was slow once, and be it in refusing, is not trusted for some time.
         """
-        if not plain or size <= QUICK_BODY or served.model.preparation.numbers is None:
-            return _UNTIMED
-        return self._timed(served.pointer.digest, size)
+        if size > SMALL_BODY:
+            return self._timed(served, size) if plain and served.model.preparation.numbers is not None else _UNTIMED
+        if served.model.nbytes <= SMALL_MODEL:
+            self._unmeasured = (self._unmeasured + 1) % MEASURED_SHARE
+            if self._unmeasured:
+                return _UNTIMED
+        return self._timed(served, size)
 
     @contextmanager
-    def _timed(self, digest: str, size: int) -> Iterator[None]:
+    def _timed(self, served: Served, size: int) -> Iterator[None]:
         begun = time.thread_time()
         try:
             yield
         finally:
-            if len(self._paces) >= MOST_PACES:
+            if len(self._paces) >= MAX_PACES:
                 self._paces.clear()
-            pace = (time.thread_time() - begun) / size
-            self._paces[digest] = max(pace, MEMORY * self._paces.get(digest, 0.0))
+            key, pace = (served.pointer.digest, size.bit_length()), (time.thread_time() - begun) / max(1, size)
+            self._paces[key] = max(pace, MEMORY * self._paces.get(key, 0.0))
 
     async def _loaded(self, reference: VersionRef, found: Found) -> Model:
         if found.stale_seconds is not None:

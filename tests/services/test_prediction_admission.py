@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from app.errors import DeadlineExceeded, Overloaded
-from app.services.prediction_admission import Admission
+from app.services.prediction_admission import MAX_WAIT_SECONDS, Admission
 from app.settings import Settings
 
 
@@ -17,9 +17,10 @@ def admission():
     made.close()
 
 
-async def predict(admission, call, *, large=True, seconds=None):
+async def predict(admission, call, *, cost=None, seconds=None):
+    """cost: seconds that a small one takes; null: it is large."""
     async with admission.enter(seconds) as place:
-        return await place.run(call, large=large)
+        return await place.run(call, seconds=cost)
 
 
 async def settle():
@@ -27,11 +28,10 @@ async def settle():
         await asyncio.sleep(0)
 
 
-def test_a_small_one_runs_on_the_loop_and_a_large_one_in_a_thread(admission):
-    here = threading.get_ident()
-    assert asyncio.run(predict(admission, threading.get_ident, large=False)) == here
-    assert asyncio.run(predict(admission, threading.get_ident, large=True)) != here
-    assert (admission.inside, admission.large) == (0, 0)
+def test_predictions_run_in_a_thread(admission):
+    for cost in (None, 0.1):
+        assert asyncio.run(predict(admission, threading.get_ident, cost=cost)) != threading.get_ident()
+    assert (admission.inside, admission.large, admission.small_seconds) == (0, 0, 0)
 
 
 def test_large_ones_beyond_the_queue_are_refused_while_small_ones_go_on(admission):
@@ -43,13 +43,33 @@ def test_large_ones_beyond_the_queue_are_refused_while_small_ones_go_on(admissio
         with pytest.raises(Overloaded) as refused:
             await predict(admission, gate.wait)
         assert int(refused.value.headers["Retry-After"]) > 0
-        assert await predict(admission, lambda: 7, large=False) == 7
+        taken.append(asyncio.create_task(predict(admission, gate.wait, cost=0.1)))
+        await settle()
         gate.set()
-        assert await asyncio.gather(*taken) == [True, True]
+        assert await asyncio.gather(*taken) == [True] * 3
         assert await predict(admission, lambda: 8) == 8
 
     asyncio.run(load())
     assert (admission.inside, admission.large) == (0, 0)
+
+
+def test_small_ones_wait_while_their_turn_comes_soon(admission):
+    gate = threading.Event()
+
+    async def load():
+        taken = [asyncio.create_task(predict(admission, gate.wait, cost=MAX_WAIT_SECONDS / 2)) for _ in range(2)]
+        await settle()
+        with pytest.raises(Overloaded) as refused:
+            await predict(admission, gate.wait, cost=0.001)
+        assert int(refused.value.headers["Retry-After"]) > 0
+        taken.append(asyncio.create_task(predict(admission, gate.wait)))  # a large one has a place of its own
+        await settle()
+        gate.set()
+        assert await asyncio.gather(*taken) == [True] * 3
+        assert await predict(admission, lambda: 8, cost=0.001) == 8
+
+    asyncio.run(load())
+    assert (admission.inside, admission.large, admission.small_seconds) == (0, 0, 0)
 
 
 def test_everyone_beyond_the_bound_is_refused_before_any_work(admission):
@@ -63,10 +83,10 @@ def test_everyone_beyond_the_bound_is_refused_before_any_work(admission):
         waiting = [asyncio.create_task(stay()) for _ in range(4)]
         await settle()
         with pytest.raises(Overloaded):
-            await predict(admission, pytest.fail, large=False)
+            await predict(admission, pytest.fail, cost=0.001)
         leave.set()
         await asyncio.gather(*waiting)
-        assert await predict(admission, lambda: 1, large=False) == 1
+        assert await predict(admission, lambda: 1, cost=0.001) == 1
 
     asyncio.run(load())
 
@@ -133,7 +153,7 @@ def test_a_failure_is_the_callers_and_leaves_no_trace(admission):
     def fail():
         raise KeyError("once")
 
-    for large in (True, False):
+    for cost in (None, 0.1):
         with pytest.raises(KeyError):
-            asyncio.run(predict(admission, fail, large=large, seconds=5))
-    assert (admission.inside, admission.large) == (0, 0)
+            asyncio.run(predict(admission, fail, cost=cost, seconds=5))
+    assert (admission.inside, admission.large, admission.small_seconds) == (0, 0, 0)

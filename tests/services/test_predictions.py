@@ -33,7 +33,7 @@ from app.ml.tables.rows import read_rows
 from app.services.model_loading import StoredModels
 from app.services.pointer_cache import Pointers
 from app.services.prediction_counts import Tally
-from app.services.predictions import LOADS, QUICK_BODY, QUICK_SECONDS, Predictions
+from app.services.predictions import LOADS, MEASURED_SHARE, QUICK_SECONDS, SMALL_BODY, SMALL_MODEL, Predictions
 from app.store.engine import make_engine
 from app.store.model_cache import Cache
 from app.store.tables import ModelChunkRow, ModelVersionRow
@@ -265,21 +265,22 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
     assert orjson.loads(predict(predictions, name, body, version=1))["version"] == 1
 
 
+def slowly(error=None):
+    begun = time.thread_time()
+    while time.thread_time() - begun < 2 * QUICK_SECONDS:
+        pass
+    if error is not None:
+        raise error
+
+
 def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were_quick(process, published, name):
-    predictions, expected, size = process(), VersionRef(name), 10 * QUICK_BODY
+    predictions, expected, size = process(), VersionRef(name), 10 * SMALL_BODY
     predict(predictions, name, published(name))
-    served = predictions.at_hand(expected, QUICK_BODY, None)
+    served = predictions.at_hand(expected, SMALL_BODY, None)
     plain = served._replace(model=SimpleNamespace(preparation=SimpleNamespace(numbers=("length", "width"))))
 
     def at_hand(size=size, within=None, *, plain=True):
         return predictions.at_hand(expected, size, within, plain=plain)
-
-    def slowly(error=None):
-        begun = time.thread_time()
-        while time.thread_time() - begun < 2 * QUICK_SECONDS:
-            pass
-        if error is not None:
-            raise error
 
     def paced(served, call=lambda: None):
         with predictions.paced(served, size, plain=True):
@@ -301,6 +302,35 @@ def test_a_large_body_of_plain_numbers_stays_on_the_loop_while_those_before_were
             paced(plain)
             quick += 1
         assert quick >= 5
+
+
+@pytest.mark.parametrize("nbytes", [SMALL_MODEL, SMALL_MODEL + 1])
+def test_small_bodies_stay_on_the_loop_by_the_time_that_they_take_whatever_the_size_of_the_model(
+    process, published, name, nbytes
+):
+    predictions, expected, size = process(), VersionRef(name), 100
+    predict(predictions, name, published(name))
+    served = predictions.at_hand(expected, size, None)
+    model = SimpleNamespace(
+        **{each: getattr(served.model, each) for each in ("preparation", "algorithm")}, nbytes=nbytes
+    )
+    predictions.memory = SimpleNamespace(get=lambda _: model)
+
+    def paced(call=lambda: None):
+        for _ in range(MEASURED_SHARE):
+            with predictions.paced(served._replace(model=model), size, plain=False):
+                call()
+
+    assert (predictions.at_hand(expected, size, None) is not None) == (nbytes <= SMALL_MODEL)
+    paced()
+    assert predictions.at_hand(expected, size, None) is not None
+    paced(slowly)
+    assert predictions.at_hand(expected, size, None) is None
+    assert 2 * QUICK_SECONDS <= predictions.seconds(served, size) < 1
+    assert predictions.seconds(served, SMALL_BODY + 1) is None
+    for _ in range(30):  # it is forgotten
+        paced()
+    assert predictions.at_hand(expected, size, None) is not None
 
 
 def test_which_version_is_meant(services, process, publish, name):

@@ -214,12 +214,13 @@ async def _in_turn(reference: VersionRef, within: float | None, least: int, call
     services = call.app.services
     async with services.admission.enter(within) as place:
         served = await services.predictions.ready(reference, least)
-        if served.quick(len(body)):
+        if services.predictions.is_quick(served, len(body)):
             requested = _read(call, body, served.model)
             predicted = await services.predictions.predicted(served, requested.raw, place.begin)
             given = _written(served, requested, predicted)
         else:
-            given = await place.run(partial(_respond, call, body, served), large=True)
+            seconds = services.predictions.seconds(served, len(body))
+            given = await place.run(partial(_respond, call, body, served), seconds=seconds)
     return _reply(call, served, given)
 
 

@@ -208,11 +208,13 @@ async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply
         check_extras(served, request.extras)
         if request.review:
             check_review(served, request.extras)
-        if served.quick(len(body)) and not request.review:
+        if predictions.is_quick(served, len(body)) and not request.review:
             incoming, write = _read(request, call, body, served.model), WRITERS[request.forms.response]
             given = await predictions.predict_small(served, incoming, place.begin, request.extras, write)
         else:
-            given = await place.run(partial(_respond, request, call, body, served), large=True)
+            given = await place.run(
+                partial(_respond, request, call, body, served), seconds=predictions.seconds(served, len(body))
+            )
     return _reply(request, call, served, given)
 
 

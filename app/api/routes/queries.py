@@ -47,7 +47,7 @@ class _ModelQuery:
                 self._response.headers[name.decode()] = value.decode()
             most, found = self._services.settings.max_predict_rows, served.pointer
             subject = Subject(found.model, found.version, found.digest, served.model, most, found.names)
-            return await place.run(lambda: entry.run(subject, body, options), large=True)
+            return await place.run(lambda: entry.run(subject, body, options))
 
 
 def _options(kind: type[Options]) -> Callable[..., Mapping[str, Any]]:
