@@ -99,11 +99,11 @@ def _train(address):
             requested = {
                 "model": model, "dataset": dataset["id"], "target": target, "features": names, "algorithm": algorithm,
             }  # fmt: skip
-            _await(client, client.post("/v1/jobs/train", json=requested).raise_for_status().json())
+            await_job(client, client.post("/v1/jobs/train", json=requested).raise_for_status().json())
     return dict.fromkeys(there, names)
 
 
-def _await(client, job):
+def await_job(client, job):
     while job["state"] in {"queued", "running"}:
         time.sleep(0.05)
         job = client.get(f"/v1/jobs/{job['id']}").raise_for_status().json()
