@@ -175,7 +175,14 @@ def printed_by(started):
     return run
 
 
-@pytest.mark.parametrize("page", [name for name in guide.ORDER if BLOCKS[name]])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=[] if name == "quick-start" else [pytest.mark.slow])
+        for name in guide.ORDER
+        if BLOCKS[name]
+    ],
+)
 def test_the_commands_of_a_page_work_as_printed(printed_by, page):
     """Only the page on errors shows a problem, and no page a job that fails."""
     outputs = "".join(printed_by(page))

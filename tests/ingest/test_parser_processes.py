@@ -75,6 +75,7 @@ def wide_csv(rows, columns, form="%d"):
     )
 
 
+@pytest.mark.slow
 def test_a_wide_file_takes_little_memory(send):
     """Arrow sets aside a block of memory per column of plain strings: 1.6 GB for these 3 MB."""
     parsed = send(wide_csv(1000, 800), memory_bytes=512 << 20)

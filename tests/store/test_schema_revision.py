@@ -70,6 +70,7 @@ def test_a_release_serves_on_the_schema_of_the_next(empty, engine):
     assert not schema_revision.current(engine)
 
 
+@pytest.mark.slow
 def test_five_processes_at_once(empty, engine):
     program = "import sys; from migrations import schema_revision; schema_revision.upgrade(sys.argv[1])"
     racers = [

@@ -86,6 +86,7 @@ def test_a_dataset_that_does_not_exist_has_no_file(client):
     assert (response.status_code, response.json()["code"]) == (404, "dataset_not_found")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accept", FILES)
 def test_a_file_of_any_length_takes_the_memory_of_a_chunk(accept):
     chunk = pa.table({f"x{j}": np.random.default_rng(j).normal(size=20_000) for j in range(5)})

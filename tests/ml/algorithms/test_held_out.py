@@ -61,6 +61,7 @@ def behind(load, one, other):
     return lead.mean(axis=0) / np.where(spread > 0, spread, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "spec", "peer"),
     [

@@ -180,6 +180,7 @@ def test_new_rows_of_few_different_values_are_evaluated_though_they_equal_traini
     assert "500 of 500 rows equal a training row of the model in all columns used, no more than" in result.warnings[0]
 
 
+@pytest.mark.slow
 def test_rows_learned_in_batches_are_left_out_of_their_own_table(monkeypatch):
     monkeypatch.setattr(cost, "BATCH_CELLS", 6000)
     monkeypatch.setattr(cost, "FEWEST", 100)

@@ -38,7 +38,7 @@ def test_the_minimum_is_that_of_sequential_minimal_optimisation(seed):
     np.testing.assert_allclose(found.residual, problem.linear - x @ (x.T @ found.coef), atol=1e-12)
 
 
-@pytest.mark.parametrize("cost", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("cost", [0.1, 1.0, pytest.param(30.0, marks=pytest.mark.slow)])
 def test_no_plane_of_liblinear_has_a_lower_objective(cost):
     x, problem = drawn(1, 600, cost=cost)
     z = problem.linear
