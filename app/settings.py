@@ -197,8 +197,8 @@ class Settings(ValidatedCopy, BaseSettings):
     )
     predict_threads: PositiveInt = Field(
         2,
-        description="Number of predictions off the event loop, large ones and those of slow models, that an API "
-        "process computes at once.",
+        description="Number of predictions off the event loop, large ones and those of slow models, that an API process "
+        "computes at once.",
     )
     max_waiting_predictions: PositiveInt = Field(
         16,

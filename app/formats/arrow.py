@@ -21,7 +21,7 @@ from app.faults import Fault, place
 from app.formats.arrow_messages import refuse_unpacking
 from app.formats.bytes import Sent
 from app.formats.malformed import MalformedTable
-from app.formats.npy import matrix_rows
+from app.formats.npy import matrix_rows, takes_matrix
 from app.formats.prediction import (
     NO_EXTRAS,
     Extras,
@@ -58,7 +58,7 @@ def arrow_rows(body: Sent, model: Model, *, max_rows: int, max_bytes: int, let_b
     table, names = _table(body, max_rows), [column.name for column in model.inputs]
     _demand_size(table.num_rows * len(names), max_bytes)
     lists = _lists(table, len(names))
-    if lists is not None and model.preparation.numbers is not None:
+    if lists is not None and takes_matrix(model):
         return matrix_rows(lists, model, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
     _refuse_twice(table.column_names)
     requested = table.select([name for name in names if name in table.column_names])

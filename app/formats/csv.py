@@ -99,7 +99,7 @@ def csv_document(
         raise MalformedTable("The body is not readable as CSV.") from None
     complete = [number for number, row in enumerate(rows) if len(row) == len(header)]
     cells = zip(*(rows[number] for number in complete), strict=True)
-    read = [read_texts(columns.get(name), each, reading.get("missing", ())) for name, each in zip(header, cells)]  # noqa: B905
+    read = [read_texts(columns.get(name), each, reading) for name, each in zip(header, cells)]  # noqa: B905
     values = dict(zip(complete, map(list, zip(*read, strict=True)), strict=True)) if complete else {}
     return {"columns": header, "data": [values.get(number, row) for number, row in enumerate(rows)]}
 

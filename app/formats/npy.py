@@ -15,6 +15,7 @@ from app.formats.malformed import MalformedTable
 from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, intervals, numbers_of, outputs_of
 from app.formats.tensor_decoding import Tensor
 from app.formats.tensor_values import exact_matrix
+from app.ml.contract.columns import ColumnKind
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming, read_rows, whole
 
@@ -27,11 +28,16 @@ def npy_rows(body: Sent, model: Model, *, max_rows: int, let_bad_rows_pass: bool
 
     Raises MalformedTable, InvalidData.
     """
-    if model.preparation.numbers is None:
+    if not takes_matrix(model):
         raise InvalidData("An npy body is for models whose inputs are all numbers that may be missing.")
     values = _array(body)
     matrix = values.reshape(-1, 1) if values.ndim == 1 else values
     return matrix_rows(matrix, model, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
+
+
+def takes_matrix(model: Model) -> bool:
+    """True for a model whose inputs are all numbers that may be missing."""
+    return all(column.kind == ColumnKind.NUMERIC and column.nullable for column in model.inputs)
 
 
 def matrix_rows(values: NDArray[Any], model: Model, *, max_rows: int, let_bad_rows_pass: bool) -> Incoming:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from app.errors import NulCharacter, ValiantError
 from app.faults import Fault
+from app.ml.tables.cells import is_within_64_bits
 from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.open_inference import InferInput, Parameters
 
@@ -151,11 +152,17 @@ def _integers(dtype: np.dtype[Any], data: list[int]) -> NDArray[Any] | None:
 
 
 def _floats(dtype: np.dtype[Any], data: list[Any], types: set[type]) -> NDArray[Any] | None:
-    """The nearest value of the type to each decimal number; a whole number must be exactly one of them."""
+    """The nearest value of the type to each decimal number, and in float64 to each whole one of 64 bits.
+
+    Any other whole number must be exactly one of them.
+    """
     with np.errstate(over="ignore"):
         values = np.array(data, np.float64).astype(dtype)
     whole = [(i, value) for i, value in enumerate(data) if type(value) is int] if int in types else []
-    exact = all(math.isfinite(values[i]) and int(values[i]) == value for i, value in whole)
+    exact = all(
+        is_within_64_bits(value) if dtype == np.float64 else math.isfinite(values[i]) and int(values[i]) == value
+        for i, value in whole
+    )
     return values if exact and not np.isinf(values).any() else None
 
 

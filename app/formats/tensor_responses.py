@@ -12,11 +12,14 @@ from app.formats.prediction import Version
 from app.formats.tensor_decoding import LENGTH, refused
 from app.ml.contract.algorithm import Labels
 from app.ml.models.model import Model, Predicted
+from app.ml.preparation.flags import flag_texts
 from app.schemas.open_inference import InferRequest, OutputChoice, Parameters
 
 T = TypeVar("T")
 ONE_OUTPUT = ("np", "pd")
 """Content types of requests by MLServer's codecs: they read one array, and a table of one value per row and output."""
+FLAGS = "flags"
+"""Output on request: the flags of each row."""
 NEVER_OFFERED = ("classification", "shared_memory_region")
 """Parameters of other servers' extensions: they change the response, so they cannot be ignored."""
 OF_DTYPE = {"b": "BOOL", "i": "INT64", "f": "FP64"}
@@ -57,7 +60,9 @@ def write(version: Version, model: Model, request: InferRequest, predicted: Pred
     if not request.outputs and request.parameters is None:
         document["outputs"] = list(map(_as_json, given))
         return Inferred(orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), None, rows)
-    chosen = _requested(given, request, model.algorithm.outputs)
+    if any(requested.name == FLAGS for requested in request.outputs or ()):
+        given.append(flags_output(predicted))
+    chosen = _requested(given, request, [*model.algorithm.outputs, FLAGS])
     parts = [_as_bytes(output) if binary else (_as_json(output), b"") for output, binary in chosen]
     document["outputs"] = [head for head, _ in parts]
     text = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -76,6 +81,14 @@ def outputs(model: Model, predicted: Predicted, names: Mapping[int, str]) -> lis
     if predicted.outputs:
         found += (Output(name, OF_DTYPE[values.dtype.kind], values) for name, values in predicted.outputs.items())
     return found
+
+
+def flags_output(predicted: Predicted) -> Output:
+    """Texts of each row's flags, separated by spaces: a code, and the column after a colon; empty without any."""
+    texts = [text or "" for text in flag_texts(predicted.flags, len(predicted.values))]
+    labels = list(dict.fromkeys(texts))
+    codes = {text: code for code, text in enumerate(labels)}
+    return Output(FLAGS, "BYTES", np.array([codes[text] for text in texts], np.intp), labels)
 
 
 def _names(predicted: Predicted, names: Mapping[int, str]) -> Output:

@@ -13,7 +13,8 @@ from app.faults import Fault
 from app.formats.tensor_decoding import Tensor, refused
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import ColumnKind, InputColumn
-from app.ml.tables.cells import EXACT, Flaw, flaw, read_cells
+from app.ml.contract.notation import number_markers
+from app.ml.tables.cells import WHOLE_BITS, Flaw, flaw, read_cells
 from app.ml.tables.rows import MAX_FAULTS
 
 KIND, NULLABLE = map(attrgetter, ("kind", "nullable"))
@@ -27,8 +28,15 @@ def exact_matrix(tensor: Tensor, columns: Sequence[InputColumn], rows: int) -> M
     """The raw matrix (n, p) of one tensor. Raises InvalidTensor, InvalidData."""
     if isinstance(tensor.values, list):
         raise refused(f"{tensor.pointer}/datatype", "The column takes numbers: send a numeric datatype, such as FP64.")
-    _refuse_flaws(tensor, columns)
-    return np.asarray(tensor.values, np.float64).reshape(rows, len(columns))
+    values = np.asarray(tensor.values, np.float64).reshape(rows, len(columns))
+    if np.isinf(values).any():
+        values = np.where(np.isinf(values), np.nan, values)
+    for place, column in enumerate(columns):
+        if markers := number_markers(column.notation):
+            values = values.copy()
+            values[np.isin(values[:, place], markers), place] = np.nan
+    _refuse_flaws(tensor, values, columns)
+    return values
 
 
 def cells_of(tensor: Tensor, column: InputColumn) -> pa.Array:
@@ -45,22 +53,21 @@ def _json_values(numbers: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in values]  # noqa: PLR0124  only NaN is unlike itself
 
 
-def _refuse_flaws(tensor: Tensor, columns: Sequence[InputColumn]) -> None:
-    """Values that `app.ml.tables.cells` refuses in a column of numbers, found without an object per cell."""
-    values = np.asarray(tensor.values)
-    if values.dtype.kind == "f":
-        bad = np.isinf(values)
-        if not all(map(NULLABLE, columns)):
-            wanting = np.array([not column.nullable for column in columns])
-            bad |= np.isnan(values) & np.tile(wanting, values.size // len(columns))
-    else:
-        bad = values > EXACT
-        if values.dtype.kind == "i":
-            bad |= values < -EXACT
+def _refuse_flaws(tensor: Tensor, values: Matrix, columns: Sequence[InputColumn]) -> None:
+    """Values that `app.ml.tables.cells` refuses in a column of numbers, without an object per cell. values: as floats.
+
+    Raises InvalidData.
+    """
+    bad = np.zeros(values.shape, np.bool_)
+    sent = np.asarray(tensor.values)
+    if sent.dtype == np.uint64:
+        bad = (sent >> WHOLE_BITS).astype(np.bool_).reshape(values.shape)
+    if not all(map(NULLABLE, columns)):
+        bad |= np.isnan(values) & np.array([not column.nullable for column in columns])
     if bad.any():
-        found = np.flatnonzero(bad)
-        shown = zip(found[:MAX_FAULTS].tolist(), _json_values(values[found[:MAX_FAULTS]]), strict=True)
-        raise _flawed(tensor, [(at, columns[at % len(columns)], value) for at, value in shown], found.size)
+        places = np.flatnonzero(bad)
+        shown = zip(places[:MAX_FAULTS].tolist(), _json_values(sent[places[:MAX_FAULTS]]), strict=True)
+        raise _flawed(tensor, [(place, columns[place % len(columns)], value) for place, value in shown], places.size)
 
 
 def _flawed(tensor: Tensor, values: Sequence[tuple[int, InputColumn, Any]], count: int) -> InvalidData:

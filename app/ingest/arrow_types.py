@@ -1,9 +1,10 @@
 """Types of columns: whatever Arrow holds in a flat column, as one of the five types of `app.ml.contract.columns`.
 
 Integers stay integers up to 64 bits with a sign; larger ones are text, since floats would round them; floats and
-decimals are float64, durations their seconds. NaN and infinity are missing, the latter with a warning, and so are times
-outside the years 1 to 9999. Dictionaries are decoded, times of day and bytes that are UTF-8 become text, times without
-a zone are taken as UTC and cut to the microsecond.
+decimals are float64, durations their seconds. NaN and infinity are missing, the latter with a warning, and so are
+times outside the years 1 to 9999. Blanks around texts do not count, and a text without anything else is missing.
+Dictionaries are decoded, times of day and bytes that are UTF-8 become text, times without a zone are taken as UTC and
+cut to the microsecond.
 """
 
 from collections import Counter
@@ -20,6 +21,7 @@ from app.ingest.joined_columns import in_groups
 from app.ingest.reader_result import Reading, refuse
 from app.ingest.uploaded_file import Limits
 from app.ml.contract.dates_and_times import TIME
+from app.ml.contract.notation import without_missing
 from app.ml.tables.data_sheet import Remark
 
 _EARLIEST, _LATEST = (
@@ -123,7 +125,7 @@ class Settled:
                 return None
             detail = f"The column holds bytes ({values.type}) that are no UTF-8 text: write it as text or as numbers."
             refuse([Fault(place("column", name), detail, "column_type")])
-        return self._without_nul(name, texts)
+        return self._without_nul(name, without_missing(texts))
 
     def _finite(self, name: str | None, values: pa.Array) -> pa.Array | None:
         finite = pc.is_finite(values)

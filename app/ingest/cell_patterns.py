@@ -54,6 +54,7 @@ _DATE_SHAPE = re.compile(
 )
 """Generous, for shapes: what begins so may be a date."""
 _DIGIT = re.compile("[0-9]")
+_GROUPED = "^[-+]?(?:[0-9]+|[1-9][0-9]{0,2}[.,][0-9]{3})$"
 _INFINITE = re.compile(r"(?i)^[-+]?inf(?:inity)?$")
 
 
@@ -126,6 +127,13 @@ class Shapes:
             for order in ORDERS:
                 times = read(cells, Notation(dates=order), "datetime")
                 self.dates[order] += len(times) - times.null_count
+
+
+def is_grouped(values: pa.Array) -> bool:
+    """True if every mark in these numbers may separate thousands: three digits behind it, one to three in front."""
+    if len(values) > SAMPLED and not is_grouped(values[:SAMPLED]):
+        return False
+    return bool(pc.all(pc.match_substring_regex(bare(values), _GROUPED), min_count=0).as_py())
 
 
 def padded(values: pa.Array) -> bool:

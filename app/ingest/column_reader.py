@@ -12,11 +12,54 @@ from app.ingest.notation_candidates import Code, Way
 from app.ingest.type_inference import Form, read_as
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import TIME
-from app.ml.contract.notation import Notation, read_and_misfits, without_missing
+from app.ml.contract.notation import CellTexts, Notation, OtherNotation, bare, read_and_misfits, without_missing
+from app.ml.tables.cell_casting import recast_cells
 
 _CLOCK, _OFFSET = "[0-9]:[0-9]{2}", r"[0-9] ?(?:Z|UTC|GMT|[+-][0-9]{2}:?(?:[0-9]{2})?)\s*$"
 NAMED = 5
 """Rows named of those that do not fit."""
+
+
+MAX_TEXTS = 100
+"""Different texts of a column that are remembered."""
+PROBED_TEXTS = 1000
+"""Cells that are compared first: most columns of numbers have more different ones."""
+
+
+@dataclass
+class DistinctTexts:
+    """The different cells of a column so far."""
+
+    cells: pa.Array | None = field(default_factory=lambda: pa.array([], pa.string()))
+    """None: they are too many."""
+
+    def add(self, values: pa.Array) -> None:
+        if self.cells is not None:
+            first = pc.unique(values[:PROBED_TEXTS])
+            found = first if len(first) > MAX_TEXTS else pc.unique(pa.concat_arrays([self.cells, values]))
+            self.cells = found if len(found) <= MAX_TEXTS else None
+
+
+@dataclass
+class AmbiguousMarks:
+    """Numbers seen so far of a column with a mark that may be decimal or separate thousands."""
+
+    unmarked: bool = False
+    """True if some have no mark."""
+    long_unmarked: bool = False
+    """True if some of at least four digits have none."""
+    whole: bool = False
+    """True if some have the mark and zeros behind it."""
+
+    def add(self, values: pa.Array) -> None:
+        cells = bare(values).drop_null()
+        self.unmarked |= _any_matches(cells, "^[^.,]*$")
+        self.long_unmarked |= _any_matches(cells, "^[^.,]*[0-9]{4}[^.,]*$")
+        self.whole |= _any_matches(cells, "[.,]000(?:[^0-9]|$)")
+
+
+def _any_matches(cells: pa.Array, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(cells, pattern)).as_py())
 
 
 @dataclass
@@ -52,6 +95,11 @@ class ColumnReader:
     """True if a time of day has none."""
     cells: int = 0
     """Cells that are not missing, misfits among them."""
+    texts: DistinctTexts = field(default_factory=DistinctTexts)
+    other: Notation | None = None
+    """Another notation that all cells have."""
+    marks: AmbiguousMarks = field(default_factory=AmbiguousMarks)
+    """Counted where there is another notation."""
     _seen: int = 0
 
     @property
@@ -67,8 +115,51 @@ class ColumnReader:
             return self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
         return Notation(decimal="," if self.form is Form.DECIMAL_COMMA else ".", missing=self.missing)
 
+    @property
+    def is_plain(self) -> bool:
+        """True if the form alone decides, and nothing is counted."""
+        return self.way is None and self.other is None
+
+    @property
+    def decimal(self) -> str | None:
+        """The decimal mark that the cells show; None: they show none, or it may be either."""
+        if self.other is not None:
+            return None
+        if self.way is not None and self.applied:
+            return self.way.decimal if self.way.kind is ColumnKind.NUMERIC else None
+        return {Form.FLOAT: ".", Form.DECIMAL_COMMA: ","}.get(self.form)
+
+    @property
+    def other_notation(self) -> OtherNotation | None:
+        """The other notation for the data sheet, once all rows are read."""
+        if self.other is None or not self.applied:
+            return None
+        if self.way is not None and self.way.kind is ColumnKind.DATETIME:
+            return OtherNotation(notation=self.other, exact=not self.zoned)
+        grouped = self.way is not None and self.way.notation.thousands is not None
+        marks = self.marks
+        exact = not (marks.long_unmarked if grouped else marks.unmarked and marks.whole)
+        return OtherNotation(notation=self.other, exact=exact, all_marked=not marks.unmarked)
+
+    @property
+    def cell_texts(self) -> CellTexts | None:
+        """Texts of the values for the data sheet, once all rows are read; None: they are the usual ones, or many."""
+        cells = self.texts.cells
+        if cells is None or self.type == pa.string():
+            return None
+        values = self.read(cells)
+        usual = pc.fill_null(recast_cells(values, ColumnKind.CATEGORICAL), "").to_pylist()
+        texts: dict[str, str] = {}
+        for name, text in zip(usual, (text or "" for text in without_missing(cells).to_pylist()), strict=True):
+            if texts.setdefault(name, text) != text:
+                return CellTexts(unique=False)
+        unusual = {name: text for name, text in texts.items() if name != text}
+        return CellTexts(texts=unusual, unique=True) if unusual else None
+
     def read(self, values: pa.Array) -> pa.Array:
         """The next rows."""
+        if self.other is not None and (self.way is None or self.way.kind is ColumnKind.NUMERIC):
+            self.marks.add(values)
         if self.way is None:
             return self._plainly(values)
         notation = self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
@@ -93,7 +184,10 @@ class ColumnReader:
 
 def read_all(readers: Sequence[ColumnReader], columns: Sequence[pa.Array]) -> list[pa.Array]:
     """The next rows of every column; those that are read by their form alone together."""
-    keys = [(reader.form, reader.missing) if reader.way is None else None for reader in readers]
+    keys = [(reader.form, reader.missing) if reader.is_plain else None for reader in readers]
+    for reader, values in zip(readers, columns, strict=True):
+        if reader.type != pa.string():
+            reader.texts.add(values)
     return in_groups(columns, keys, lambda values, numbers: readers[numbers[0]].read(values))
 
 

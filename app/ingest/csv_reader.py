@@ -117,7 +117,7 @@ def read_rows(
     reads_unquoted: whether all rows have as many cells if quotes are letters.
     """
     try:
-        readers, empty, swallowing = _survey(source, layout, limits, options)
+        readers, decimal, empty, swallowing = _survey(source, layout, limits, options)
     except (pa.ArrowInvalid, _Refused):
         refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
     if swallowing and reads_unquoted():
@@ -135,6 +135,7 @@ def read_rows(
         layout.warnings_without(empty),
         delimiter=layout.delimiter,
         encoding=source.encoding,
+        decimal=decimal,
         header=layout.header,
         index=layout.index_name,
         remarks=lambda: remarks(readers, lambda rows: lines_of(source.open, layout, _block(layout), rows)),
@@ -163,8 +164,9 @@ def _no_rows(layout: Layout) -> Fault:
 
 def _survey(
     source: Text, layout: Layout, limits: Limits, options: ReadOptions
-) -> tuple[list[ColumnReader], set[int], bool]:
-    """A reader of every column, the columns without a name and without values, and whether a value may hold rows.
+) -> tuple[list[ColumnReader], str | None, set[int], bool]:
+    """A reader of every column, the decimal mark of numbers, the columns without a name and without values, and whether
+    a value may hold rows.
 
     It takes one pass over the whole file, and one more over doubtful columns.
     """
@@ -185,7 +187,14 @@ def _survey(
             for shapes, values in zip(doubtful.values(), batch.columns, strict=True):
                 shapes.add(values, tuple(options.missing))
     several = lines.quotes and lines.newlines > rows + 1
-    return survey.readers(doubtful), empty, several and _holds_rows(source, layout, options)
+    readers = survey.readers(doubtful)
+    return readers, _decimal_mark(readers), empty, several and _holds_rows(source, layout, options)
+
+
+def _decimal_mark(readers: Sequence[ColumnReader]) -> str | None:
+    """The decimal mark of all columns of numbers that have one; None where none has, or they differ."""
+    marks = {reader.decimal for reader in readers} - {None}
+    return marks.pop() if len(marks) == 1 else None
 
 
 def _holds_rows(source: Text, layout: Layout, options: ReadOptions) -> bool:

@@ -40,7 +40,8 @@ def _remark(reader: ColumnReader, lines: Lines, unit: str) -> Remark:
     way = reader.way
     numbers = way is not None and way.kind is ColumnKind.NUMERIC and not reader.applied and reader.misfits
     mostly = warnings[int(reader.code is not None)] if numbers else None
-    return Remark(warnings, list(_offers(reader)), notation, reader.kind, mostly)
+    facts = reader.kind, mostly, reader.other_notation, reader.cell_texts
+    return Remark(warnings, list(_offers(reader)), notation, *facts)
 
 
 def _warnings(reader: ColumnReader, lines: Lines, unit: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from app.faults import Fault, place
-from app.ingest.cell_patterns import Sample, Shapes, padded
+from app.ingest.cell_patterns import Sample, Shapes, is_grouped, padded
 from app.ingest.column_reader import ColumnReader
 from app.ingest.notation_candidates import Evidence, Way, code_of, dates, markers, numbers, ways
 from app.ingest.reader_result import refuse
@@ -20,7 +20,7 @@ from app.ingest.type_inference import NUMBERS, Form, narrow_all
 from app.ingest.upload_options import ReadOptions
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.given_kinds import GivenKind
-from app.ml.contract.notation import Notation
+from app.ml.contract.notation import Notation, without_missing
 
 MOSTLY = 0.8
 """Share of cells that must fit for a reading to be offered."""
@@ -35,17 +35,26 @@ class Survey:
     def __init__(self, names: Sequence[str], options: ReadOptions, *, semicolons: bool) -> None:
         allowed = tuple(form for form in Form if form is not Form.DECIMAL_COMMA or semicolons)
         self._names, self._options, self._semicolons = names, options, semicolons
+        self._allowed = allowed
         self._possible = [allowed] * len(names)
+        self._words = [False] * len(names)
+        """By column: markers of a missing value are there, and nothing else but empty cells: they are words."""
         self._samples = [Sample() for _ in names]
         self._padded = [False] * len(names)
+        self._grouped = [True] * len(names)
+        """By column: all marks in its numbers so far may separate thousands."""
 
     def add(self, columns: Sequence[pa.Array]) -> None:
         self._possible = narrow_all(self._possible, columns)
         for at, values in enumerate(columns):
+            if self._possible[at] == self._allowed:
+                self._words[at] = self._words[at] or without_missing(values).null_count < len(values)
             if self._possible[at] == (Form.TEXT,):
                 self._samples[at].add(values)
                 continue
             self._samples[at].add_measured(values)
+            if self._grouped[at] and Form.INTEGER not in self._possible[at]:
+                self._grouped[at] = is_grouped(values)
             if Form.INTEGER in self._possible[at] and not self._padded[at]:
                 self._padded[at] = padded(values)
 
@@ -82,10 +91,24 @@ class Survey:
             reader = ColumnReader(name, self._form(at), tuple(self._options.missing), given=given is not None)
             if given is not None and not given.kind.measured:
                 reader.form, reader.kind = Form.TEXT, given.kind
+            elif given is None and self._words[at] and self._possible[at] == self._allowed:
+                reader.form = Form.TEXT
             elif at in counted and counted[at].total:
                 _choose(reader, counted[at], found[at], evidence)
+            reader.other = self._other_notation(at, reader)
             readers.append(reader)
         return readers
+
+    def _other_notation(self, at: int, reader: ColumnReader) -> Notation | None:
+        """The notation that the cells of a column have, too; None where there is none, or the kind excludes it."""
+        if reader.way is not None:
+            return reader.others[0].notation if reader.applied and len(reader.others) == 1 else None
+        given = self._options.given(self._names[at])
+        if not self._grouped[at] or (given is not None and given.decimal is not None):
+            return None
+        if reader.form is Form.FLOAT:
+            return Notation(decimal=",", thousands=".")
+        return Notation(thousands=",") if reader.form is Form.DECIMAL_COMMA else None
 
     def _ways(self, at: int, shapes: Shapes) -> list[Way]:
         """The best readings of a column, of the kind that is given for it."""

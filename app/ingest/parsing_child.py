@@ -123,6 +123,7 @@ def _how(file_format: FileFormat, reading: Reading, options: ReadOptions) -> Fil
         encoding=reading.encoding,
         header=reading.header,
         missing=options.missing,
+        decimal=reading.decimal,
         comment=options.comment,
     )
 

@@ -17,7 +17,6 @@ from pydantic import ConfigDict, Field
 
 from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.columns import TableColumn
-from app.ml.contract.given_kinds import KindName
 from app.ml.contract.model_file_options import ModelFileOptions
 from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
@@ -29,7 +28,7 @@ from app.ml.models.header import Header
 from app.ml.models.model import Model
 from app.ml.models.parsed_model import ParsedModel
 from app.ml.models.seen_rows import SeenRows
-from app.ml.tables.casting import recast_columns, recast_table
+from app.ml.tables.casting import KindUsed, recast_columns, recast_table
 from app.ml.tables.data_sheet import Column, Remark
 from app.references import DatasetReference, JobName
 from app.wire import Body, Wire
@@ -149,7 +148,7 @@ class Source(NamedTuple):
     beside: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables
     """Puts them where they take no memory."""
 
-    def used_as(self, kinds: Mapping[str, KindName]) -> "Source":
+    def used_as(self, kinds: Mapping[str, KindUsed]) -> "Source":
         """With columns as the kinds that they are used as."""
         columns = recast_columns(self.sheet.columns, kinds)
         return self._replace(

@@ -41,6 +41,9 @@ class FileReading(Wire):
     missing: list[str] = Field(
         [], description="Cells given at upload as markers of a missing value, beside the usual ones."
     )
+    decimal: str | None = Field(
+        None, description="Decimal mark of the numbers of a text file; null: no number has one, or they differ."
+    )
     comment: str | None = Field(None, description="Beginning of lines that hold no rows; null: none was given.")
 
 

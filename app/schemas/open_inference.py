@@ -110,7 +110,12 @@ class InferRequest(Body):
         "`pd`, as MLServer's codecs send, return the first output only, unless `outputs` names others.",
     )
     inputs: list[InferInput] = Field(min_length=1, max_length=10_000, description="Input tensors.")
-    outputs: list[OutputChoice] | None = Field(None, max_length=100, description="Outputs to return; null: all.")
+    outputs: list[OutputChoice] | None = Field(
+        None,
+        max_length=100,
+        description="Outputs to return; null: the predictions. `flags`, on request, holds the flags of each row: a "
+        "code and the column after a colon, such as `imputed:age`, separated by spaces; it is empty without any.",
+    )
 
 
 class InferOutput(Wire):

@@ -260,6 +260,7 @@ def _unusual(dataset: Dataset) -> dict[str, JSON]:
         "encoding": None if reading.encoding == "utf-8" else reading.encoding,
         "missing": reading.missing or None,
         "comment": reading.comment,
+        "decimal": reading.decimal,
         "delimiter": reading.delimiter if reading.delimiter not in {*DELIMITERS, BLANK} else None,
     }
     if reading.header is False:
@@ -270,7 +271,9 @@ def _unusual(dataset: Dataset) -> dict[str, JSON]:
 def _column(of: Column) -> TableColumn:
     low, high = (end if isinstance(end, float) else None for end in (of.minimum, of.maximum))
     known = of.missing, of.distinct, of.identifier_like, low, high, of.notation, of.mostly_numbers
-    return TableColumn(of.name, of.kind, *known)
+    levels = tuple(level.value for level in of.top_levels or ())
+    column = TableColumn(of.name, of.kind, *known, levels=levels)
+    return column._replace(other_notation=of.other_notation, cell_texts=of.cell_texts)
 
 
 def _version(of: ModelVersion) -> Version:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from app.ml.contract.notation import Notation
+from app.ml.contract.notation import CellTexts, Notation, OtherNotation
 from app.wire import Wire
 
 
@@ -50,6 +50,18 @@ class TableColumn(NamedTuple):
     """Sentence of the data sheet about a column of texts most of which are numbers; None for any other."""
     source_kind: str | None = None
     """The kind that the dataset has it as, where it is used as another; None: as it is."""
+    other_notation: OtherNotation | None = None
+    """Another notation that all of its text cells have."""
+    converted: Notation | None = None
+    """The notation in which the dataset has its cells, where they are used in the other one; None: as it is."""
+    levels: tuple[str, ...] = ()
+    """The most frequent categories."""
+    markers: tuple[str, ...] = ()
+    """Values that stand for a missing one where it is used."""
+    cell_texts: CellTexts | None = None
+    """Texts of its values in the file, where they are not the usual ones."""
+    read_as: str | None = None
+    """The kind as which texts are read before they become categories; None: they are categories as they are."""
 
 
 class InputColumn(Wire):
@@ -70,6 +82,11 @@ class InputColumn(Wire):
         "are flagged.",
     )
     nullable: bool = Field(True, description="True where a row may leave it null (missing).")
+    complete: bool | None = Field(
+        None,
+        description="True where every training row had a value, so that a missing one is flagged; null: some rows "
+        "lacked it, or it is not known.",
+    )
     notation: Notation | None = Field(
         None,
         description="Notation of the text cells of the training data, and of those of a CSV body; null: the "

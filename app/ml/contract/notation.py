@@ -13,13 +13,13 @@ A cell is missing, fits the notation, or does not. Spaces around it count for no
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, WithJsonSchema
 
-from app.ml.contract.dates_and_times import DateOrder, moments
+from app.ml.contract.dates_and_times import DateOrder, may_match, moments
 from app.ml.contract.missing_markers import MISSING
 from app.wire import Wire
 
@@ -61,6 +61,33 @@ class Notation(Wire):
 PLAIN = Notation()
 
 
+class OtherNotation(Wire):
+    """Another notation that all cells of a column have, too: 1.234 is 1234 or a little more than 1."""
+
+    notation: Notation = Field(description="The other notation.")
+    exact: bool = Field(
+        description="True where the values in this notation follow from those of the dataset: a job with a model of "
+        "this notation uses them so. Else such a job is refused."
+    )
+    all_marked: bool = Field(
+        False, description="True where every number carries the ambiguous mark, so that 1.0 stands for 1.000."
+    )
+
+
+class CellTexts(Wire):
+    """Texts of the values of a column in its file, by which a model of categories knows them."""
+
+    texts: dict[str, str] = Field(
+        {},
+        description="Text in the file by the usual text of the value, where they differ; the key of a missing value is "
+        "empty.",
+    )
+    unique: bool = Field(
+        description="True where every value has one text. Else, as with 5 and 05, a job with a model of such "
+        "categories is refused."
+    )
+
+
 def read(values: pa.Array, notation: Notation, kind: str, *, whole: bool = False) -> pa.Array:
     """Strings as float64, bool, time in UTC or string by the `ColumnKind`; null where missing or misfit.
 
@@ -80,6 +107,56 @@ def read_and_misfits(
     return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
 
 
+def read_closest(values: pa.Array, notation: Notation, kind: str) -> tuple[pa.Array, pa.Array]:
+    """The result of `read_and_misfits` in this notation, or in another that fits more cells than it, and than the rest.
+
+    With 1.234 in a column, 0.5 is no German number: there the mark is decimal, whatever the notation.
+    """
+    best = read_and_misfits(values, notation, kind)
+    misfits = values.filter(best[1])
+    if not len(misfits):
+        return best
+    misfits_bare = bare(misfits)
+    for other in _others(notation, kind, misfits):
+        if kind == "numeric" and not may_match(misfits_bare, pattern(other)):
+            continue
+        if pc.all(read_and_misfits(misfits, other, kind)[1]).as_py():
+            continue
+        found = read_and_misfits(values, other, kind)
+        if pc.sum(found[1]).as_py() < pc.sum(best[1]).as_py():
+            best = found
+    return best
+
+
+def _others(notation: Notation, kind: str, misfits: pa.Array) -> list[Notation]:
+    """Other notations to be tried, those that are nearest first; of dates none where day and month may be either."""
+    changes: list[dict[str, object]] = []
+    if kind == "numeric":
+        marks = {".": ",", ",": "."}
+        mark = marks[notation.decimal]
+        ways = [(notation.decimal, (notation.thousands, mark, " ", "'")), (mark, (None, *_SEPARATORS))]
+        changes = [
+            {"decimal": decimal, "thousands": thousands, "percent": percent}
+            for percent in (notation.percent, not notation.percent)
+            for decimal, separators in ways
+            for thousands in separators
+            if thousands != decimal
+        ]
+    elif kind == "datetime":
+        fitting = {order: _fitting(misfits, order) for order in get_args(DateOrder)}
+        dotted = pc.all(pc.match_substring(bare(misfits), ".")).as_py()
+        if fitting["DMY"] == fitting["MDY"] and not dotted:
+            fitting = {"YMD": fitting["YMD"]}
+        changes = [{"dates": order} for order in sorted(fitting, key=lambda order: -fitting[order])]
+    return [notation.model_copy(update=change) for change in changes]
+
+
+def _fitting(cells: pa.Array, order: DateOrder) -> int:
+    """Number of cells that are dates in this order."""
+    times = moments(bare(cells), order)
+    return len(times) - int(times.null_count)
+
+
 def bare(values: pa.Array, missing: tuple[str, ...] = (), markers: Sequence[str] = MISSING) -> pa.Array:
     """Without spaces around the cells; null where one is missing, by the usual markers or further ones."""
     trimmed = pc.utf8_trim_whitespace(values)
@@ -90,6 +167,14 @@ def bare(values: pa.Array, missing: tuple[str, ...] = (), markers: Sequence[str]
 def without_missing(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
     """Words without spaces around them; null where a cell is empty or one of `missing`."""
     return bare(values, missing, markers=("",))
+
+
+def number_markers(notation: Notation | None) -> list[float]:
+    """Markers of a missing value in a column of this notation that are numbers, such as -999."""
+    if notation is None or not notation.missing:
+        return []
+    numbers = read(pa.array(notation.missing, pa.string()), PLAIN, "numeric").to_pylist()
+    return [number for number in numbers if number is not None]
 
 
 def _whole_numbers(cells: pa.Array, notation: Notation) -> pa.Array:
@@ -103,6 +188,8 @@ def _numbers(cells: pa.Array, notation: Notation) -> pa.Array:
 
 def _written_plainly(cells: pa.Array, notation: Notation) -> pa.Array:
     """Numbers as programs write them, null where a cell is none; a percentage without its sign."""
+    if not may_match(cells, pattern(notation)):
+        return pa.nulls(len(cells), pa.string())
     found = pc.extract_regex(cells, pattern(notation))
     sign, digits, exponent, opened, closed = (
         pc.struct_field(found, name) for name in ("sign", "number", "exponent", "opened", "closed")

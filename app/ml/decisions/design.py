@@ -14,9 +14,11 @@ from app.ml.decisions.design_request import DesignRequest, DesignVariable, Linea
 from app.ml.models.model import Model
 from app.ml.models.raw_rows import one_row, raw_matrix
 from app.ml.numerics.designs.design_space import DesignSpace, Limits
-from app.ml.preparation.compiled.columns import OUTSIDE, UNSEEN
+from app.ml.preparation.compiled.columns import NO_CATEGORY, OUTSIDE, UNSEEN
 from app.ml.preparation.flags import CODES, Flagged
 from app.ml.tables.cells import read_cells
+
+_NOVEL = {CODES[OUTSIDE], CODES[UNSEEN], CODES[NO_CATEGORY]}
 
 
 class Varied(NamedTuple):
@@ -186,5 +188,5 @@ class ModelRows(NamedTuple):
 
 def outside_inputs(flags: Iterable[Flagged], place: int) -> list[str]:
     """Inputs of the row at a place, beyond the training range or of an unseen category, by the flags of predictions."""
-    doubtful = [flag for flag in flags if flag.code in {CODES[OUTSIDE], CODES[UNSEEN]} and place in flag.rows]
+    doubtful = [flag for flag in flags if flag.code in _NOVEL and place in flag.rows]
     return [*dict.fromkeys(str(flag.column) for flag in doubtful)]

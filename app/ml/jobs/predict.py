@@ -27,7 +27,8 @@ from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Reques
 from app.ml.models.cluster_description import offered_outputs
 from app.ml.models.header import Header
 from app.ml.models.included_outputs import predict_with
-from app.ml.models.model import Model, Predicted
+from app.ml.models.model import Model
+from app.ml.preparation.flags import flag_texts
 from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
 from app.ml.tables.data_sheet import Remark
 from app.ml.training.table_evaluation import column_faults
@@ -188,7 +189,7 @@ def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: 
         columns |= zip(names, map(_finite, predicted.probabilities.T), strict=True)
     for name, values in predicted.outputs.items():
         columns |= _columns(name, values, first=0)
-    columns["flags"] = _flags(predicted, len(table))
+    columns["flags"] = pa.array(flag_texts(predicted.flags, len(table)), pa.string())
     return pa.table(columns)
 
 
@@ -203,16 +204,6 @@ def _finite(values: NDArray[Any]) -> pa.Array:
     """Null where a number is not finite."""
     found = np.ascontiguousarray(values)
     return pa.array(found, mask=~np.isfinite(found) if found.dtype.kind == "f" else None)
-
-
-def _flags(predicted: Predicted, rows: int) -> pa.Array:
-    """Codes of each row's flags, the column after a colon, separated by spaces; null without any."""
-    texts: list[str | None] = [None] * rows
-    for flag in predicted.flags:
-        text = flag.text
-        for row in flag.rows.tolist():
-            texts[row] = text if texts[row] is None else f"{texts[row]} {text}"
-    return pa.array(texts, pa.string())
 
 
 KIND = Kind(

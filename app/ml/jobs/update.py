@@ -260,6 +260,8 @@ def _unusual(model: Model, table: pa.Table) -> Iterator[str]:
     for flag in flags:
         if flag.code == "unseen_category":
             yield f"{flag.rows.size} rows have categories in {flag.column!r} that the model does not know."
+        elif flag.code == "missing_category":
+            yield f"{flag.rows.size} rows lack a category in {flag.column!r}, as no training row did."
         elif flag.code == "outside_range":
             yield f"{flag.rows.size} rows have values in {flag.column!r} outside of the range of the training."
 

@@ -150,6 +150,7 @@ def _both(one: InputColumn, other: InputColumn) -> InputColumn:
         maximum=max((c.maximum for c in (one, other) if c.maximum is not None), default=None),
         levels=None if one.levels is None else [*dict.fromkeys([*one.levels, *(other.levels or ())])],
         nullable=one.nullable and other.nullable,
+        complete=True if one.complete and other.complete else None,
         notation=one.notation if one.notation == other.notation else None,
         source_kind=one.source_kind if one.source_kind == other.source_kind else None,
     )

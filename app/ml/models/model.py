@@ -139,7 +139,8 @@ class Model:
     @cached_property
     def plain_numbers(self) -> tuple[str, ...] | None:
         """The inputs, if all are numbers that were written the plain way in the training data; else None."""
-        special = self.reading.get("missing") or any(column.notation or column.source_kind for column in self.inputs)
+        special = self.reading.get("missing") or self.reading.get("decimal") == ","
+        special = special or any(column.notation or column.source_kind for column in self.inputs)
         return None if special else self.preparation.numbers
 
     @property

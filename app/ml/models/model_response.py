@@ -11,8 +11,9 @@ class Flag(Wire):
     """Rows whose prediction deserves doubt, and the reason."""
 
     code: str = Field(
-        description="unseen_category, outside_range, imputed, no_known_term (of a text), or unknown (the prediction is "
-        "null)."
+        description="unseen_category, missing_category or missing_number (no training row lacked a value there), "
+        "outside_range, imputed, no_known_term (of a text), undefined (of a function of columns), or unknown (the "
+        "prediction is null)."
     )
     column: str | None = Field(None, description="Name of the column; null where the flag is about the row as a whole.")
     rows: list[int] = Field(description="Indices of the rows, from 0.")

@@ -9,10 +9,26 @@ import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import InputColumn
-from app.ml.preparation.compiled.columns import EMPTY, OUTSIDE, UNSEEN, grouped, outside, repeated
+from app.ml.preparation.compiled.columns import (
+    EMPTY,
+    KINDS_OF_DOUBT,
+    NO_CATEGORY,
+    NO_NUMBER,
+    OUTSIDE,
+    UNSEEN,
+    grouped,
+    outside,
+    repeated,
+)
 from app.ml.preparation.state import Truths
 
-CODES = {UNSEEN: "unseen_category", OUTSIDE: "outside_range", EMPTY: "imputed"}
+CODES = {
+    UNSEEN: "unseen_category",
+    NO_CATEGORY: "missing_category",
+    OUTSIDE: "outside_range",
+    NO_NUMBER: "missing_number",
+    EMPTY: "imputed",
+}
 NO_KNOWN_TERM = "no_known_term"
 """Code of a text without a term that the model knows."""
 NO_DOUBT = -1
@@ -33,6 +49,15 @@ class Flagged(NamedTuple):
         return self.code if self.column is None else f"{self.code}:{self.column}"
 
 
+def flag_texts(flags: Sequence[Flagged], rows: int) -> list[str | None]:
+    """Texts of each row's flags, separated by spaces; None without any."""
+    texts: list[str | None] = [None] * rows
+    for flag in flags:
+        for row in flag.rows.tolist():
+            texts[row] = flag.text if texts[row] is None else f"{texts[row]} {flag.text}"
+    return texts
+
+
 @dataclass(frozen=True, slots=True)
 class RowFlags:
     """About the p inputs of a preparation."""
@@ -41,7 +66,7 @@ class RowFlags:
     absent: Vector
     """(p,) the code of a value that is no level; NaN for numbers."""
     missing: Truths
-    """(p,) whether a missing category has a level."""
+    """(p,) whether a missing value is nothing new: a missing category has a level, training rows lacked the number."""
     imputes: Truths
     """(p,) whether a value stands for a missing one."""
     first: Vector
@@ -75,7 +100,7 @@ class RowFlags:
         """Flags as of `flags`. inside: (n, p) values within range, which need no look; all but `found`."""
         width, inputs = len(self.inputs), self.inputs
         if grouped.ready:
-            rows, groups = np.empty(found, np.intp), np.empty((2, min(found, 3 * width)), np.intp)
+            rows, groups = np.empty(found, np.intp), np.empty((2, min(found, KINDS_OF_DOUBT * width)), np.intp)
             count = grouped.lean(raw, inside, self.absent, self.missing, self.imputes, rows, groups)
             keys, ends = groups[:, :count].tolist()
         else:
@@ -92,9 +117,10 @@ class RowFlags:
         values = raw.ravel()[cells]
         empty = np.isnan(values)
         absent = self.absent[places]
-        unseen = (values == absent) | (empty & ~self.missing[places])
-        codes = np.where(np.isnan(absent), np.where(empty, NO_DOUBT, OUTSIDE), np.where(unseen, UNSEEN, NO_DOUBT))
-        codes[empty & self.imputes[places]] = EMPTY
+        categorical = ~np.isnan(absent)
+        present = np.where(categorical, np.where(values == absent, UNSEEN, NO_DOUBT), OUTSIDE)
+        lacking = np.where(self.missing[places], NO_DOUBT, np.where(categorical, NO_CATEGORY, NO_NUMBER))
+        codes = np.where(empty, np.where(self.imputes[places], EMPTY, lacking), present)
         keys = places + len(self.inputs) * codes
         order = keys.argsort(kind="stable")[np.count_nonzero(codes == NO_DOUBT) :]
         found, counts = np.unique(keys[order], return_counts=True)

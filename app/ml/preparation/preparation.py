@@ -9,8 +9,10 @@ categorical input. Parts of a date replace the date itself. Row weights play no 
 A categorical input keeps at most `max_levels` levels. If training had more, the most frequent stay (ties: the
 first by code point) and every other value, then and later, counts as one more level, `other`. Training rows
 without a value give the input a level of their own, `missing`. A value that has no level (unseen, or missing
-where training had none missing) is represented by indicators that are all 0, and flagged `unseen_category`; so is
-every later value that counts as `other`, since which rare ones training saw is not kept.
+where training had none missing) is represented by indicators that are all 0, and flagged `unseen_category` or
+`missing_category`; the former is every later value that counts as `other`, since which rare ones training saw is not
+kept. A number that is missing where training lacked none is flagged, too: `imputed`, or `missing_number` by an
+algorithm that takes missing values.
 
 A categorical input that is encoded by the target (`app.ml.preparation.target_encoding`) has columns of its own, the
 last ones.
@@ -28,6 +30,7 @@ import pyarrow as pa
 
 from app.ml.contract.algorithm import Accepts, Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.contract.notation import number_markers
 from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.scaling import Spread, spread
 from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured, refuse_unseen
@@ -150,8 +153,10 @@ class Preparation:
 
     @cached_property
     def numbers(self) -> tuple[str, ...] | None:
-        """The names, interned, of the inputs if all are numbers and may be missing: then rows can be a matrix."""
-        plain = all(c.kind == ColumnKind.NUMERIC and c.nullable for c in self.inputs)
+        """The names, interned, of the inputs if all are numbers that may be missing, none of which stands for a missing
+        one: then rows can be a matrix.
+        """
+        plain = all(c.kind == ColumnKind.NUMERIC and c.nullable and not number_markers(c.notation) for c in self.inputs)
         return tuple(intern(c.name) for c in self.inputs) if plain else None
 
     def raw(self, table: pa.Table) -> Matrix:
@@ -243,9 +248,16 @@ class Preparation:
     def _usual(self) -> tuple[RowFlags, Way, int, Vector, Vector]:
         """The parts that a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
         inputs = ranged(self.inputs, self.functions)
-        flags = RowFlags.about(inputs, self.codes.absent, self.codes.missing, self._imputes)
+        flags = RowFlags.about(inputs, self.codes.absent, self._lacked, self._imputes)
         offset, scale = repeated(self.scaling.offset[0]), repeated(self.scaling.scale[0])
         return flags, self._way, len(self.inputs), offset, scale
+
+    @property
+    def _lacked(self) -> Truths:
+        """(p,) whether training rows may have lacked a value."""
+        complete = np.array([column.complete is True for column in self.inputs], np.bool_)
+        lacked: Truths = ~complete & (self.codes.missing | ~self.codes.categorical)
+        return lacked
 
     @property
     def _imputes(self) -> Truths:

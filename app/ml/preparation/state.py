@@ -68,16 +68,17 @@ def learn(
     inputs, facts, found = [], [], {}
     for place, column in enumerate(raw.columns):
         values, words = raw.values[rows, place], raw.vocabularies[place]
+        complete = None if np.isnan(values).any() else True
         if words is None:
             found[column.name] = spreads.get(column.name) or spread(values)
-            inputs.append(_measured_input(column, found[column.name]))
+            inputs.append(_measured_input(column, found[column.name], complete=complete))
             facts.append(as_wanted(column.name, values, found[column.name], fill=fills.get(column.name)))
         else:
             values, words = filled_words(values, words, fills.get(column.name))
             levels, other = _levels(values, words, how.max_levels)
             if other and encodes:
                 levels, other = _levels(values, words, MOST_LEVELS)
-            inputs.append(InputColumn(**column._asdict(), levels=levels))
+            inputs.append(InputColumn(**column._asdict(), levels=levels, complete=complete))
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
     numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
     parts = learned_parts(how.dates, raw)
@@ -127,10 +128,10 @@ def _number(
     return fact
 
 
-def _measured_input(column: RawColumn, found: Spread) -> InputColumn:
+def _measured_input(column: RawColumn, found: Spread, *, complete: bool | None) -> InputColumn:
     if column.kind is ColumnKind.BOOLEAN or not found.rows:
-        return InputColumn(**column._asdict())
-    return InputColumn(**column._asdict(), minimum=found.low, maximum=found.high)
+        return InputColumn(**column._asdict(), complete=complete)
+    return InputColumn(**column._asdict(), minimum=found.low, maximum=found.high, complete=complete)
 
 
 def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:

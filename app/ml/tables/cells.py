@@ -1,22 +1,30 @@
 """JSON values → one Arrow column of the kind a model wants, strictly.
 
 A string is never read as a number, a number never as a category, a boolean never as either, so
-`1`, `1.0`, `"1"` and `true` cannot meet in one category by accident. Whole numbers widen to float64
-as far as ±2⁵³, beyond which float64 would round them silently. Null is a missing value.
+`1`, `1.0`, `"1"` and `true` cannot meet in one category by accident. Whole numbers of 64 bits become
+the nearest float64, as those of a dataset do; longer ones do not fit. Null is a missing value, and so are what
+an upload reads as missing: an empty or blank string in any column; the usual markers, such as NA, as strings among
+numbers, dates and truth values; markers that the upload of the training data gave; and an infinite number. Blanks
+around words do not count. A date may also be written as in the training data.
 """
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from app.ml.contract.columns import ColumnKind, InputColumn
-from app.ml.tables.casting import number_text
+from app.ml.contract.missing_markers import MISSING
+from app.ml.contract.notation import PLAIN, read
+from app.ml.tables.cell_casting import number_text
 
 EXACT = 2**53
 """Up to here float64 holds every whole number."""
+WHOLE_BITS = 63
+"""Bits of a whole number beside its sign."""
 MOMENT = pa.timestamp("us", "UTC")
 
 
@@ -30,9 +38,9 @@ class Flaw(NamedTuple):
 class _Kind(NamedTuple):
     types: frozenset[type]
     """The types of JSON for it, null besides."""
-    read: Callable[[Sequence[Any]], pa.Array]
+    read: Callable[[InputColumn, Sequence[Any]], pa.Array]
     """All at once. Raises one of `_REFUSALS` when a value does not fit."""
-    why: Callable[[Any], Flaw | None]
+    why: Callable[[InputColumn, Any], Flaw | None]
     """A fault of one value of the right type."""
     wrong_type: Flaw
 
@@ -47,14 +55,14 @@ def read_cells(column: InputColumn, values: Sequence[object]) -> tuple[pa.Array,
     whole = types <= kind.types and (column.nullable or type(None) not in types)
     if whole and not column.strict_levels:
         try:
-            return kind.read(values), []
+            return kind.read(column, values), []
         except _REFUSALS:
             pass
     flawed = [i for i, value in enumerate(values) if flaw(column, value)]
     sound = list(values)
     for i in flawed:
         sound[i] = None
-    return kind.read(sound), flawed
+    return kind.read(column, sound), flawed
 
 
 def flaw(column: InputColumn, value: object) -> Flaw | None:
@@ -64,7 +72,7 @@ def flaw(column: InputColumn, value: object) -> Flaw | None:
         return None if column.nullable else _MISSING
     if type(value) not in kind.types:
         return kind.wrong_type
-    return kind.why(value) or (_UNKNOWN if column.strict_levels and not _is_level(column, value) else None)
+    return kind.why(column, value) or (_UNKNOWN if column.strict_levels and not _is_level(column, value) else None)
 
 
 def _is_level(column: InputColumn, value: Any) -> bool:
@@ -75,7 +83,15 @@ def _is_level(column: InputColumn, value: Any) -> bool:
 
 
 def _as_used(column: InputColumn, values: Sequence[object]) -> Sequence[object]:
-    """Numbers and truth values of a column that the model uses as categories, as the categories that they are."""
+    """Values without blanks around words, null where one stands for a missing value; numbers and truth values of a
+    column that the model uses as categories as the categories that they are.
+    """
+    types, given = set(map(type, values)), () if column.notation is None else column.notation.missing
+    if str in types or (given and types & {int, float}):
+        markers = {*map(str.strip, given), *([""] if column.kind in _WORDS else MISSING)}
+        values = [_without_marker(value, markers) for value in values]
+    if float in types and not column.nullable:
+        values = [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
     if column.source_kind is None or ColumnKind(column.kind).measured:
         return values
     if column.source_kind == ColumnKind.BOOLEAN:
@@ -85,33 +101,52 @@ def _as_used(column: InputColumn, values: Sequence[object]) -> Sequence[object]:
     return values
 
 
+def _without_marker(value: object, markers: Collection[str]) -> object:
+    """The value, None where it is a marker of a missing one."""
+    if isinstance(value, str):
+        word = value.strip()
+        return None if word in markers else word
+    if type(value) in {int, float} and number_text(value) in markers:  # type: ignore[arg-type]
+        return None
+    return value
+
+
 def _category(number: Any) -> object:
-    """The category of a number; the number itself where it is none, which is a flaw of its own."""
+    """The category of a number, None of an infinite one; the number itself where it is none, which is a flaw."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return None
     return number if _why_no_number(number) else number_text(number)
 
 
-def _numbers(values: Sequence[Any]) -> pa.Array:
-    array = pa.array(values, pa.float64())
-    if not all(map(math.isfinite, filter(None, values))):
-        raise pa.ArrowInvalid
-    return array
+def _numbers(_: InputColumn, values: Sequence[Any]) -> pa.Array:
+    try:
+        numbers = pa.array(values, pa.float64())
+    except _REFUSALS:  # some are rounded
+        if any(map(_why_no_number, values)):
+            raise
+        numbers = pa.array([None if value is None else float(value) for value in values], pa.float64())
+    finite = pc.is_finite(numbers)
+    return numbers if pc.all(finite).as_py() else pc.if_else(finite, numbers, pa.scalar(None, pa.float64()))
 
 
-def _why_no_number(value: float) -> Flaw | None:
-    if isinstance(value, int):
-        return None if abs(value) <= EXACT else _INEXACT
-    return None if math.isfinite(value) else _NOT_FINITE
+def _why_no_number(value: Any) -> Flaw | None:
+    return _INEXACT if isinstance(value, int) and not is_within_64_bits(value) else None
 
 
-def _booleans(values: Sequence[Any]) -> pa.Array:
+def is_within_64_bits(number: int) -> bool:
+    """True for a whole number that has 64 bits with its sign."""
+    return -(1 << WHOLE_BITS) <= number < 1 << WHOLE_BITS
+
+
+def _booleans(_: InputColumn, values: Sequence[Any]) -> pa.Array:
     return pa.array(values, pa.bool_())
 
 
-def _texts(values: Sequence[Any]) -> pa.Array:
+def _texts(_: InputColumn, values: Sequence[Any]) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _why_no_text(value: str) -> Flaw | None:
+def _why_no_text(_: InputColumn, value: str) -> Flaw | None:
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -119,22 +154,25 @@ def _why_no_text(value: str) -> Flaw | None:
     return None
 
 
-def _moments(values: Sequence[Any]) -> pa.Array:
-    """ISO 8601 with or without an offset; without one it is UTC, as in an uploaded file."""
-    texts = _texts(values)
+def _moments(column: InputColumn, values: Sequence[Any]) -> pa.Array:
+    """ISO 8601 with or without an offset, or as in the training data; without an offset it is UTC, as in a file."""
+    texts = pa.array(values, pa.string())
     for kind in (MOMENT, pa.timestamp("us")):
         try:
             return texts.cast(kind).cast(MOMENT)
         except pa.ArrowInvalid:
             continue
     if len(values) == 1:
-        raise pa.ArrowInvalid
-    return pa.concat_arrays([_moments([value]) for value in values])  # some have an offset, some have none
+        times = read(texts, column.notation or PLAIN, ColumnKind.DATETIME)
+        if times.null_count:
+            raise pa.ArrowInvalid
+        return times
+    return pa.concat_arrays([_moments(column, [value]) for value in values])  # some have an offset, some have none
 
 
-def _why_no_moment(value: str) -> Flaw | None:
+def _why_no_moment(column: InputColumn, value: str) -> Flaw | None:
     try:
-        _moments([value])
+        _moments(column, [value])
     except _REFUSALS:
         return _NO_MOMENT
     return None
@@ -143,18 +181,20 @@ def _why_no_moment(value: str) -> Flaw | None:
 _MISSING = Flaw("missing_value", "This column may not be null.")
 _UNKNOWN = Flaw("unknown_item", "The model has no item of this name: it predicts those that it was trained on.")
 _NO_NUMBER = Flaw("not_a_number", "A number is needed; a string or a boolean is not taken for one.")
-_INEXACT = Flaw("inexact_number", "A whole number beyond 2^53 is not exact in float64; send it as a float.")
-_NOT_FINITE = Flaw("not_finite", "The number is not finite; send null for a missing value.")
+_INEXACT = Flaw("inexact_number", "A whole number of more than 64 bits is rounded in float64; send it as a float.")
 _NO_BOOLEAN = Flaw("not_a_boolean", "true or false is needed; a number or a string is not taken for one.")
 _NO_TEXT = Flaw("not_a_string", "A string is needed; a number or a boolean is not taken for one.")
 _NOT_UNICODE = Flaw("not_unicode", "The string holds half a surrogate pair, which is no character.")
 _NO_MOMENT = Flaw("not_a_datetime", "A string with a date, or a date and time, in ISO 8601 is needed.")
 
+_WORDS = {ColumnKind.CATEGORICAL, ColumnKind.TEXT}
 _NONE = type(None)
 _TEXT = _Kind(frozenset({str, _NONE}), _texts, _why_no_text, _NO_TEXT)
 _KINDS = {
-    ColumnKind.NUMERIC: _Kind(frozenset({int, float, _NONE}), _numbers, _why_no_number, _NO_NUMBER),
-    ColumnKind.BOOLEAN: _Kind(frozenset({bool, _NONE}), _booleans, lambda _: None, _NO_BOOLEAN),
+    ColumnKind.NUMERIC: _Kind(
+        frozenset({int, float, _NONE}), _numbers, lambda _, number: _why_no_number(number), _NO_NUMBER
+    ),
+    ColumnKind.BOOLEAN: _Kind(frozenset({bool, _NONE}), _booleans, lambda _, __: None, _NO_BOOLEAN),
     ColumnKind.CATEGORICAL: _TEXT,
     ColumnKind.TEXT: _TEXT,
     ColumnKind.DATETIME: _Kind(frozenset({str, _NONE}), _moments, _why_no_moment, _NO_MOMENT),

@@ -24,6 +24,10 @@ from app.ml.tables.column_statistics import STATISTICS, different
 from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark
 from app.ml.tables.identifiers import IDENTIFIER_ROWS, identifier_like
 
+EXACT = 2.0**53
+"""Up to here float64 holds every whole number."""
+_ROUNDED = "Whole numbers beyond 2^53 are rounded to the nearest float where a model is trained on them, or predicts."
+
 
 def describe(
     name: str,
@@ -45,6 +49,8 @@ def describe(
     distinct = statistics["distinct"] if "distinct" in statistics else different(chunks)
     identifier = count >= IDENTIFIER_ROWS and identifier_like(name, of, chunks, count, distinct)
     warnings = [*remark.warnings, *_warnings(count, distinct, identifier=identifier)]
+    if pa.types.is_integer(of) and max(abs(statistics.get(end) or 0) for end in ("minimum", "maximum")) > EXACT:
+        warnings.append(_ROUNDED)
     if remark.kind is not None and pa.types.is_string(of):
         kind = remark.kind
     known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
@@ -53,7 +59,12 @@ def describe(
     warnings += _marker_warnings(kind, levels)
     if pa.types.is_integer(of) and count and all(are_dates(chunk.drop_null()) for chunk in chunks()):
         offers.append(Offer(sentence="Read the numbers as dates: year, month and day.", kinds={name: "date:YMD"}))
-    how = {"notation": remark.notation, "mostly_numbers": remark.mostly_numbers}
+    how = {
+        "notation": remark.notation,
+        "mostly_numbers": remark.mostly_numbers,
+        "other_notation": remark.other_notation,
+        "cell_texts": remark.cell_texts,
+    }
     written = how | {"offers": offers, "warnings": warnings}
     return Column(**(known | statistics | {"distinct": distinct} | written))
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.notation import Notation
+from app.ml.contract.notation import CellTexts, Notation, OtherNotation
 from app.ml.statistics.histogram_and_box_plot import Bin, Percentile, Whiskers
 from app.ml.statistics.metric_value import Metric
 from app.wire import Wire
@@ -77,6 +77,14 @@ class Column(Wire):
         None,
         description="Notation of the text cells of the file; null: the plain one, 1234.5 and 2024-12-31.",
     )
+    other_notation: OtherNotation | None = Field(
+        None, description="Another notation that all text cells of the file have, too; null: there is none."
+    )
+    cell_texts: CellTexts | None = Field(
+        None,
+        description="Texts of the values in the file; null: the usual ones, such as 5 and true, too many to be listed, "
+        "or the file had no texts.",
+    )
     mostly_numbers: str | None = Field(
         None,
         description="Sentence on a column of texts or categories most of whose values are numbers, with the lines of "
@@ -96,3 +104,7 @@ class Remark(NamedTuple):
     """The kind that was chosen for a column of strings; None: its values decide."""
     mostly_numbers: str | None = None
     """Sentence about a column that was not read as numbers, though most of its values are; None for any other."""
+    other_notation: OtherNotation | None = None
+    """Another notation that all of its cells have."""
+    cell_texts: CellTexts | None = None
+    """Texts of its values in the file, where they are not the usual ones."""

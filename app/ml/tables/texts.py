@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,24 +10,23 @@ import pyarrow as pa
 
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.missing_markers import MISSING
-from app.ml.contract.notation import PLAIN, Notation, read_and_misfits, without_missing
-from app.ml.tables.casting import TEXTS
+from app.ml.contract.notation import Notation, read_closest, without_missing
+from app.ml.tables.casting import TEXTS, WHOLE, is_long, is_word, notation_in
 
-WHOLE = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
-_DIGIT = re.compile("[0-9]")
+LONG_DIGITS = 18
+"""Every whole number of so many digits is within 64 bits."""
 NUMBER = re.compile(r"\s*[+-]?([0-9]++(?:\.[0-9]*+)?|\.[0-9]++)([eE][+-]?[0-9]++)?\s*+", re.ASCII)
 
 
-def read_texts(column: InputColumn | None, cells: Sequence[str], missing: Collection[str] = ()) -> list[object]:
+def read_texts(column: InputColumn | None, cells: Sequence[str], reading: Mapping[str, Any]) -> list[object]:
     """Values of the cells; one that does not fit the column is missing, as where an upload gives the kind of a column.
 
-    Where no cell fits, words without a digit stay texts, which are faults like any other text. column: None for one
-    that the model does not have. missing: markers of a missing value in all columns.
+    Where no cell fits, words that do not begin like a number stay texts, which are faults like any other text. column:
+    None for one that the model does not have. reading: options of the training data.
     """
     if column is None:
         return [cell or None for cell in cells]
-    kind, notation = ColumnKind(column.source_kind or column.kind), column.notation or PLAIN
-    notation = notation.model_copy(update={"missing": (*missing, *notation.missing)})
+    kind, notation = ColumnKind(column.source_kind or column.kind), notation_in(column, reading)
     if kind in TEXTS and column.source_kind is not None:  # what training could not read was missing
         return _values(cells, ColumnKind(column.kind), notation, lenient=True)
     if kind is ColumnKind.NUMERIC and notation.plain:
@@ -42,12 +41,14 @@ def _values(cells: Sequence[str], kind: ColumnKind, notation: Notation, *, lenie
     array = pa.array(cells, pa.string())
     if kind in TEXTS:
         return list(without_missing(array, notation.missing).to_pylist())
-    read, misfits = read_and_misfits(array, notation, kind)
+    read, misfits = read_closest(array, notation, kind)
     values = [_plain(value) for value in read.to_pylist()]
+    if kind is ColumnKind.NUMERIC and max(map(len, cells), default=0) > LONG_DIGITS:
+        values = [int(cell) if is_long(cell) else value for cell, value in zip(cells, values, strict=True)]
     if lenient or read.null_count < len(read):
         return values
     return [
-        cell if misfit and not _DIGIT.search(cell) else value
+        cell if misfit and is_word(cell) else value
         for cell, value, misfit in zip(cells, values, misfits.to_pylist(), strict=True)
     ]
 

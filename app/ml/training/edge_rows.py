@@ -14,7 +14,7 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation
 from app.ml.preparation.arrow_columns import distinct
 from app.ml.preparation.request import Preprocessing
-from app.ml.tables.casting import recast_cells
+from app.ml.tables.cell_casting import recast_cells
 from app.ml.training.plan import Plan, plan
 from app.ml.training.related_table import AT, RelatedTable
 from app.ml.training.relation_request import EdgeRelations

@@ -26,7 +26,7 @@ from app.ml.nested import PLAIN, meaning
 from app.ml.preparation.target import Target, read_target
 from app.ml.statistics.intervals import CONFIDENCE, Resamples
 from app.ml.statistics.resampling import Rows
-from app.ml.tables.casting import TEXTS, kinds_wanted, recast_columns
+from app.ml.tables.casting import TEXTS, kinds_wanted, notation_faults, recast_columns
 from app.ml.training.interval_report import bounds_observations, interval_report
 
 BLOCK = 1 << 16
@@ -55,7 +55,9 @@ def column_faults(
     header: Header | Model, target: str | None, columns: Sequence[TableColumn], rows: int
 ) -> Iterator[Fault]:
     """Faults of a dataset of so many rows for the evaluation of a model. target: the column of the truth."""
-    known = {column.name: column for column in recast_columns(columns, kinds_wanted(header, columns))}
+    kinds = kinds_wanted(header, columns)
+    yield from notation_faults(columns, kinds, "/dataset")
+    known = {column.name: column for column in recast_columns(columns, kinds)}
     for wanted in header.inputs:
         column = known.get(wanted.name)
         if column is None:

@@ -20,6 +20,7 @@ lines",,2024-01-01T00:00:00Z
 a3,,-3.0,,=1+1,9007199254740993,2024-01-02T00:00:00Z
 a4,-2.5,4.0,true,"a;b",-1,2024-02-29T12:30:00.25Z
 '''
+OF_TEXTS = {"notation", "other_notation", "cell_texts"}
 CHANGING = {"id", "name", "created_at", "size_bytes", "digest", "file_format", "reading"}
 
 
@@ -36,9 +37,9 @@ def download(client, dataset, accept):
 
 
 def content(client, dataset):
-    """The data sheets and the rows."""
+    """The data sheets, but for how the cells of a file of text are written, and the rows."""
     rows = client.get(f"/v1/datasets/{dataset['id']}/rows").json()
-    sheets = [{name: value for name, value in column.items() if name != "notation"} for column in dataset["columns"]]
+    sheets = [{name: value for name, value in column.items() if name not in OF_TEXTS} for column in dataset["columns"]]
     return {name: value for name, value in dataset.items() if name not in CHANGING | {"columns"}}, sheets, rows
 
 

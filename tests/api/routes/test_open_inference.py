@@ -102,6 +102,25 @@ def test_every_form_gives_the_bits_of_v1(client, numeric, infer, algorithm, targ
         assert form.json()["model_name"] == name
 
 
+def test_flags_are_an_output_on_request(client, numeric, infer):
+    name, rows = numeric("ridge", "z"), [[0.1, 0.2], [None, 1e9]]
+    sent = tensor("input-0", [2, 2], "FP64", rows)
+    direct = client.post(f"/v1/models/{name}/predict", json={"columns": ["x", "y"], "data": rows}).json()
+    assert {(flag["code"], flag["column"]) for flag in direct["flags"]} == {("outside_range", "y"), ("imputed", "x")}
+    found = infer(name, sent, outputs=[{"name": "flags"}, {"name": "predict"}]).json()["outputs"]
+    assert found[0] == {
+        "name": "flags",
+        "shape": [2],
+        "datatype": "BYTES",
+        "data": ["", "outside_range:y imputed:x"],
+    }
+    assert found[1]["data"] == direct["predictions"]
+    response = infer(name, sent, outputs=[{"name": "flags", "parameters": {"binary_data": True}}])
+    texts = response.content[int(response.headers[JSON_BYTES]) :]
+    assert texts == struct.pack("<I", 0) + struct.pack("<I", 25) + b"outside_range:y imputed:x"
+    assert "flags" not in outputs(infer(name, sent))
+
+
 @pytest.mark.parametrize(
     ("algorithm", "target"),
     [("logistic", "label"), ("decision_tree", "label"), ("ridge", "z"), ("kmeans", None), ("pca", None)],
@@ -270,7 +289,7 @@ def test_booleans_and_binary_booleans(services):
         ("FP16", [1, 2, 70000.5]),
         ("FP16", [1, 2, 2049]),
         ("FP32", [1, 2, 2**24 + 1]),
-        ("FP64", [1, 2, 2**53 + 1]),
+        ("FP64", [1, 2, 2**63]),
         ("FP64", [1, 2, True]),
         ("FP64", [1, 2, "3"]),
         ("FP64", [1, 2, [3]]),
@@ -330,16 +349,22 @@ def test_a_matrix_of_another_shape_is_refused_with_what_it_should_be(numeric, in
 
 
 def test_values_a_column_does_not_take(numeric, mixed, infer):
-    beyond = infer(numeric(), tensor("input-0", [2, 3], "INT64", [[1, 2, 3], [1, -(2**53) - 1, 3]]))
+    beyond = infer(numeric(), tensor("input-0", [2, 3], "UINT64", [[1, 2, 3], [1, 2**63, 3]]))
     assert refusal(beyond, 422, "invalid_data") == ["/inputs/0/data/1/1"]
-    packed = np.array([1, np.inf, 3]).tobytes()
-    infinite = infer(numeric(), tensor("input-0", [1, 3], "FP64", binary_data_size=24), payload=packed)
-    assert refusal(infinite, 422, "invalid_data") == ["/inputs/0/data/1"]
     numbers = [tensor("length", [1], "FP64", [1.5]), tensor("width", [1], "FP64", [1])]
     assert refusal(infer(mixed, *numbers, tensor("size", [1], "INT64", [1])), 422, "invalid_data") == [
         "/inputs/2/data/0"
     ]
     assert refusal(infer(mixed, *numbers), 422, "invalid_data") == ["/inputs"]
+
+
+def test_infinite_numbers_are_missing_and_long_ones_the_nearest_floats(numeric, infer):
+    name, packed = numeric(), np.array([1, np.inf, 3]).tobytes()
+    missing = outputs(infer(name, tensor("input-0", [1, 3], "FP64", [1, None, 3])))
+    assert outputs(infer(name, tensor("input-0", [1, 3], "FP64", binary_data_size=24), payload=packed)) == missing
+    rounded = outputs(infer(name, tensor("input-0", [1, 3], "FP64", [1, 2**53, 3])))
+    for datatype in ("INT64", "FP64"):
+        assert outputs(infer(name, tensor("input-0", [1, 3], datatype, [1, 2**53 + 1, 3]))) == rounded
 
 
 MATRIX = tensor("input-0", [1, 3], "FP64", [1, 2, 3])

@@ -109,7 +109,7 @@ def test_whole_numbers_are_numbers(predict):
         ({"length": "5.1"}, "not_a_number"),
         ({"length": True}, "not_a_number"),
         ({"length": [5.1]}, "not_a_number"),
-        ({"length": 2**53 + 1}, "inexact_number"),
+        ({"length": 2**63}, "inexact_number"),
         ({"size": 1}, "not_a_string"),
         ({"size": 1.0}, "not_a_string"),
         ({"size": False}, "not_a_string"),

@@ -90,7 +90,7 @@ def test_a_category_that_no_training_row_had_is_unseen():
     preparation = prepared(ROWS, {"c": {"constant": "new"}}, [0, 1, 3, 4])
     assert preparation.layout.names[-2:] == ("c=x", "c=y")
     assert matrix(preparation, ROWS)[2, -2:].tolist() == [0, 0]
-    assert flags(preparation, ROWS)["unseen_category", "c"] == [2]
+    assert flags(preparation, ROWS)["missing_category", "c"] == [2]
     assert imputed(preparation)["c"] is None
     without = prepared(table(c=[None, None]), {"c": "most_frequent"})
     assert without.layout.names == ("c=(missing)",), "nothing is frequent: the level of missing values stays"

@@ -126,10 +126,13 @@ def test_missing_categories_have_a_level_of_their_own():
     assert flags(preparation, table(c=[None, "a", "never"])) == {("unseen_category", "c"): [2]}
 
 
-def test_a_category_missing_for_the_first_time_is_an_unseen_one():
+def test_a_category_missing_for_the_first_time_is_flagged():
     preparation = fit(table(c=["a", "b"]))
     assert not preparation.matrix(preparation.raw(table(c=[None]))).any()
-    assert flags(preparation, table(c=[None, "a"])) == {("unseen_category", "c"): [0]}
+    assert flags(preparation, table(c=[None, "a", "c"])) == {
+        ("missing_category", "c"): [0],
+        ("unseen_category", "c"): [2],
+    }
 
 
 def test_booleans_are_numbers():
@@ -170,7 +173,8 @@ def test_only_training_rows_teach():
     assert flags(preparation, rows) == {
         ("outside_range", "n"): [3],
         ("imputed", "n"): [4],
-        ("unseen_category", "c"): [3, 4],
+        ("unseen_category", "c"): [3],
+        ("missing_category", "c"): [4],
     }
 
 
@@ -238,6 +242,21 @@ def compiled(*, ready):
         for module, kernel in ((flagging, outside), (flagging, grouped), (preparing, standardise)):
             patched.setattr(module, kernel.__name__, SimpleNamespace(ready=ready, lean=kernel.compiled))
         yield
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_a_number_missing_for_the_first_time_is_flagged_where_nothing_is_imputed(ready):
+    complete, holed = fit(table(n=[1, 2], b=[True, False]), accepts=TREE), fit(table(n=[1, None]), accepts=TREE)
+    later = table(n=[None, 1, 9], b=[True, None, True])
+    unknown = replace(complete, inputs=tuple(one.model_copy(update={"complete": None}) for one in complete.inputs))
+    with compiled(ready=ready):
+        assert flags(complete, later) == {
+            ("outside_range", "n"): [2],
+            ("missing_number", "n"): [0],
+            ("missing_number", "b"): [1],
+        }
+        for preparation in (holed, unknown):
+            assert flags(preparation, later) == {("outside_range", "n"): [2]}
 
 
 @pytest.mark.parametrize("ready", [False, True])

@@ -154,7 +154,7 @@ def test_many_categories_are_learned_from_and_served(algorithm):
     new = pa.table({"town": ["t7", "nowhere", None], "size": [0.0, 0.0, 0.0]})
     found = model.predict(new)
     assert np.isfinite(found.values).all()
-    assert [flag.rows.tolist() for flag in found.flags if flag.column == "town"] == [[1, 2]]
+    assert [flag.rows.tolist() for flag in found.flags if flag.column == "town"] == [[1], [2]]
 
 
 def test_a_member_of_a_committee_sees_its_own_encoding():

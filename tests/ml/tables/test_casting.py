@@ -1,6 +1,5 @@
 """Columns used as another kind than the dataset has them: in training, in evaluation and in predictions."""
 
-import math
 from datetime import UTC, datetime
 
 import numpy as np
@@ -16,7 +15,7 @@ from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import evaluate, search
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
-from app.ml.tables.casting import recast_cells
+from app.ml.tables.cell_casting import recast_cells
 from app.ml.tables.rows import read_rows
 from app.ml.training.plan import plan
 from app.ml.training.train import train
@@ -81,7 +80,7 @@ def test_a_number_used_as_a_category_is_sent_as_number_or_text(trained, store):
     assert not predicted.flags
 
 
-@pytest.mark.parametrize("store", [True, 2**60, math.inf])
+@pytest.mark.parametrize("store", [True, 2**70])
 def test_what_is_no_category_of_a_number_is_a_fault(trained, store):
     model = decode(trained.blob)
     row = {"store": store, "price": 15, "when": "2024-03-05", "open": "true"}

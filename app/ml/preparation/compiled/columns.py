@@ -5,8 +5,10 @@ import numpy as np
 from app.ml.contract.algorithm import Vector
 from app.ml.numerics.jit import inner, kernel
 
-UNSEEN, OUTSIDE, EMPTY = range(3)
-"""Kinds of a cell that is not inside: no level of a category, beyond the range, nothing where something is put."""
+UNSEEN, NO_CATEGORY, OUTSIDE, NO_NUMBER, EMPTY = range(5)
+"""Kinds of a cell that is not inside: no level of a category, no category or number where training lacked none, beyond
+the range, nothing where something is put."""
+KINDS_OF_DOUBT = 5
 
 
 ALL_TRUE = 0x0101010101010101
@@ -69,11 +71,16 @@ def standardise(values, first, last, inside, offset, scale, x):
 @inner
 def what_is_wrong(value, absent, missing, fills):
     """With a cell that is not inside; -1: nothing."""
-    if fills and np.isnan(value):
-        return EMPTY
-    if absent == absent:  # a category  # noqa: PLR0124
-        return UNSEEN if value == absent or (np.isnan(value) and not missing) else -1
-    return -1 if np.isnan(value) else OUTSIDE
+    categorical = absent == absent  # noqa: PLR0124  NaN
+    if np.isnan(value):
+        if fills:
+            return EMPTY
+        if missing:
+            return -1
+        return NO_CATEGORY if categorical else NO_NUMBER
+    if categorical:
+        return UNSEEN if value == absent else -1
+    return OUTSIDE
 
 
 @kernel(
@@ -86,7 +93,8 @@ def grouped(values, inside, absent, missing, fills, rows, groups):
     absent, missing, fills: (p,), as in `app.ml.preparation.flags.RowFlags`.
     """
     width, found = values.shape[1], 0
-    where, keys, places = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64), np.zeros(3 * width, np.int64)
+    where, keys = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
+    places = np.zeros(KINDS_OF_DOUBT * width, np.int64)
     result = inside.reshape(inside.size)
     words = result[: result.size // 8 * 8].view(np.int64)
     for k in range(words.size + 1):  # and what is left
