@@ -66,7 +66,10 @@ def _natural(
         return CLASSES
     if not _is_zero_one(target) or _names_numbers(spec):
         return NUMBERS
-    return in_doubt or (CLASSES if all(map(_classifies, (spec.algorithm, *alternatives))) else NUMBERS)
+    if in_doubt in {NUMBERS, CLASSES}:
+        return in_doubt
+    classify = spec.class_weight is not None or all(map(_classifies, (spec.algorithm, *alternatives)))
+    return CLASSES if classify else NUMBERS
 
 
 def _classifies(learner: Learner) -> bool:

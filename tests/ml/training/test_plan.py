@@ -180,6 +180,7 @@ def test_zero_and_one_are_classes_with_the_way_to_numbers():
     assert of_numbers(2, 0.0, 1.0, task="classification") == (Task.CLASSIFICATION, [])
     assert of_numbers(2, 0.0, 1.0, kinds={"won": "numeric"}) == (Task.REGRESSION, [])
     assert of_numbers(2, 0.0, 1.0, preprocessing={"target": "sqrt"})[0] is Task.REGRESSION
+    assert of_numbers(2, 0.0, 1.0, "ridge", class_weight="balanced")[0] is Task.CLASSIFICATION
 
 
 @pytest.mark.parametrize("algorithm", ["ridge", "linear", "lasso", "svr", "gaussian_process"])
@@ -223,6 +224,7 @@ def test_alternatives_and_reasons_beside_the_request_decide_in_doubt():
     )
     assert plan(spec, columns, 100, alternatives=[lasso.algorithm]).task is Task.REGRESSION
     assert plan(spec, columns, 100, in_doubt=Task.REGRESSION).task is Task.REGRESSION
+    assert plan(spec, columns, 100, in_doubt=Task.CLUSTERING).task is Task.CLASSIFICATION
     assert plan(spec, COLUMNS[:1] + columns[1:], 100, in_doubt=Task.CLASSIFICATION).task is Task.CLASSIFICATION
 
 
