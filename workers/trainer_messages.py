@@ -12,13 +12,14 @@ import pyarrow as pa
 from app.errors import CorruptModel
 from app.ingest.model_file_parser import parse
 from app.ml.contract.columns import TableColumn
-from app.ml.contract.notation import Notation
+from app.ml.contract.notation import CellTexts, Notation, OtherNotation
 from app.ml.evaluation.report import Report
 from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, UploadedFile, Version, WrittenTable
 from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.operations import kinds
+from app.wire import Wire
 from workers import trainer_frames as frames
 from workers.mapped_dataset import spooled
 from workers.table_writer import write_table
@@ -51,7 +52,7 @@ class Order(NamedTuple):
     """Digests of uploaded files."""
 
     def written(self) -> bytes:
-        return json.dumps(self, default=Notation.model_dump).encode()
+        return json.dumps(self, default=Wire.model_dump).encode()
 
     @classmethod
     def read(cls, payload: bytes) -> Self:
@@ -62,7 +63,13 @@ class Order(NamedTuple):
 
 def _column(values: Sequence[Any]) -> TableColumn:
     column = TableColumn(*values)
-    return column._replace(notation=column.notation and Notation.model_validate(column.notation))
+    return column._replace(
+        notation=column.notation and Notation.model_validate(column.notation),
+        other_notation=column.other_notation and OtherNotation.model_validate(column.other_notation),
+        cell_texts=column.cell_texts and CellTexts.model_validate(column.cell_texts),
+        levels=tuple(column.levels),
+        markers=tuple(column.markers),
+    )
 
 
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:

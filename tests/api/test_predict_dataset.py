@@ -95,6 +95,18 @@ def test_outputs_and_coordinates_have_columns_of_their_own(client, done, flowers
     assert client.get(f"/v1/datasets/{result['result_dataset']}").json()["name"] == "scored-map-predictions"
 
 
+def test_a_file_is_read_in_the_notation_of_the_model(client, done):
+    german = "preis;y\n" + "".join(f"{n}.{100 + n},50;{1000 * n + 100 + n}\n" for n in range(1, 40))
+    trained_on, scored = (
+        client.post("/v1/datasets", content=body, params={"file_format": "csv"}).json()["id"]
+        for body in (german, "preis;name\n1.234;a\n2.500;b\n7.100;c\n")
+    )
+    done("train", {"model": "german", "dataset": trained_on, "target": "y", "algorithm": {"name": "linear"}})
+    result = done("predict", {"model": "german", "dataset": scored})["result"]
+    predictions = downloaded(client, result["result_dataset"])["prediction"].to_pylist()
+    assert predictions == pytest.approx([1233.5, 2499.5, 7099.5], abs=1)
+
+
 def test_flags_name_the_rows_in_doubt(client, done, trained):
     trained("scored-species", {"name": "logistic"}, target="species")
     rows = np.vstack([IRIS.data[:2], [[99.0, 3, 1, 0.2]], [[np.nan, 3, 1, 99]]])
