@@ -39,7 +39,7 @@ def drawn_file(seed):
         ["" if rng.random() < lacking else CELLS[kind](rng) for kind in kinds]
         for _ in range(rng.choice([2, 3, 10, 40]))
     ]
-    return written(names, rows, rng.choice(",;\t"))
+    return written(names, rows, rng.choice(",;\t") if len(names) > 1 else ",")
 
 
 def differences(seeds):
