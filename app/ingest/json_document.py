@@ -1,4 +1,7 @@
-"""A table as one JSON text, read row by row: `[{"a": 1}, …]`, or `{"columns": ["a"], "data": [[1], …]}`."""
+"""A table as one JSON text, read row by row: `[{"a": 1}, …]`, or `{"columns": ["a"], "data": [[1], …]}`.
+
+Objects of several lines each, one behind the other, are rows, too.
+"""
 
 import io
 import json
@@ -17,7 +20,8 @@ READ = 1 << 18
 """Characters read at a time."""
 LONGEST = 64 << 20
 """Characters of one value."""
-_BEGIN = re.compile(rb'[\xef\xbb\xbf \t\r\n]*(?:\[\s*[{\]]|\{\s*"columns"\s*:)')
+_BEGIN = re.compile(rb'[\xef\xbb\xbf \t\r\n]*(?:\[\s*[{\]]|\{\s*"columns"\s*:|\{[ \t]*[\r\n])')
+_SPLIT = re.compile(r'\{\s*"columns"\s*:')
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -41,11 +45,11 @@ def is_document(head: bytes) -> bool:
 def texts(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """The JSON text of every row by its number, from 1. Raises InvalidData where the text is not readable."""
     text = _Text(file)
-    if text.next() == "[":
-        for number, row in text.elements():
-            yield number, row.encode("utf-8", "surrogateescape")
-    else:
+    if text.next() == "{" and text.matches(_SPLIT):
         yield from _split(text)
+        return
+    for number, row in text.elements() if text.next() == "[" else text.sequence():
+        yield number, row.encode("utf-8", "surrogateescape")
 
 
 def _split(text: "_Text") -> Iterator[tuple[int, bytes]]:
@@ -113,6 +117,17 @@ class _Text:
             if not self._more():
                 return ""
 
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """True if the text goes on like that."""
+        return pattern.match(self._buffer, self._at) is not None
+
+    def sequence(self) -> Iterator[tuple[int, str]]:
+        """The texts of the values up to the end, by their number."""
+        for number in count(1):
+            if not self.next():
+                return
+            yield number, self.value(number)
+
     def elements(self) -> Iterator[tuple[int, str]]:
         """The texts of the values in an array, by their number."""
         self._take("[", 1)
@@ -144,7 +159,7 @@ class _Text:
                 _, end = self._decode(self._buffer, self._at)
             except (ValueError, RecursionError):
                 end = None
-            if end is not None and end < len(self._buffer):
+            if end is not None and (end < len(self._buffer) or self._buffer[end - 1] in '}]"'):
                 break
             if len(self._buffer) - self._at > LONGEST or not self._more():  # what is cut may go on
                 refuse([_malformed(number)])

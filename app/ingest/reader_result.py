@@ -12,6 +12,9 @@ from app.ingest.uploaded_file import Limits
 from app.ml.tables.data_sheet import Remark
 
 FAULTS_LISTED = 20
+_EQUAL_NAMES = (
+    "Another column has this name: rename one of them, or upload a CSV file or a workbook with duplicate_names=number."
+)
 NAME_LENGTH = 200
 
 
@@ -70,7 +73,5 @@ def _name_faults(names: Iterable[str], before: tuple[object, ...]) -> Iterator[F
             detail = f"A column's name is at most {NAME_LENGTH} characters of valid text."
             yield Fault(place(*before, "column", number), detail, "bad_name")
         elif name in seen:
-            yield Fault(
-                place(*before, "column", name), "Another column has this name: rename one of them.", "duplicate_column"
-            )
+            yield Fault(place(*before, "column", name), _EQUAL_NAMES, "duplicate_column")
         seen.add(name)

@@ -1,4 +1,5 @@
 import gzip
+import json
 
 import pytest
 
@@ -77,6 +78,17 @@ def test_packed_with_gzip_and_a_byte_order_mark(parse):
 
 ARRAY = b'\xef\xbb\xbf [\n {"a": 1, "b": "x, ]"},\n {"b": null, "a": 2.5}\n]\n'
 SPLIT = b'{"columns": ["a", "b"], "index": [0, 1], "data": [[1, "x, ]"], [2.5, null]], "total": 2}'
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n"])
+@pytest.mark.parametrize("indent", [0, 2])
+def test_objects_of_several_lines_are_rows(parse, faults, indent, end):
+    rows = [{"a": 1, "b": "x"}, {"b": "}", "a": 2.5}, {"a": None, "columns": True}]
+    data = "\n".join(json.dumps(row, indent=indent) for row in rows) + end
+    table = parse(data.encode())[1]
+    assert table.to_pydict() == {"a": [1, 2.5, None], "b": ["x", "}", None], "columns": [None, None, True]}
+    assert faults(b'{\n"a": 1}\n{\n"a": SECRET}') == {"/row/2": "malformed_json"}
+    assert faults(b'{\n"a": 1}\n{\n"a": {"b": 2}}') == {"/row/2/column/a": "nested"}
 
 
 @pytest.mark.parametrize("data", [ARRAY, SPLIT, gzip.compress(ARRAY)], ids=["array", "columns and data", "packed"])
