@@ -25,6 +25,7 @@ _SPLIT = re.compile(r'\{\s*"columns"\s*:')
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
+_BEHIND = "Something follows the object of `columns` and `data`: upload a file that ends with it."
 _LONG_NUMBER = re.compile(rb"[0-9]{16}")
 
 
@@ -47,9 +48,11 @@ def texts(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     text = _Text(file)
     if text.next() == "{" and text.matches(_SPLIT):
         yield from _split(text)
-        return
-    for number, row in text.elements() if text.next() == "[" else text.sequence():
-        yield number, row.encode("utf-8", "surrogateescape")
+    else:
+        for number, row in text.sequence():
+            yield number, row.encode("utf-8", "surrogateescape")
+    if text.next():
+        refuse([Fault("", _BEHIND, "malformed_json")])
 
 
 def _split(text: "_Text") -> Iterator[tuple[int, bytes]]:
@@ -122,17 +125,21 @@ class _Text:
         return pattern.match(self._buffer, self._at) is not None
 
     def sequence(self) -> Iterator[tuple[int, str]]:
-        """The texts of the values up to the end, by their number."""
-        for number in count(1):
-            if not self.next():
-                return
-            yield number, self.value(number)
+        """The texts of the values up to the end, and of those in arrays, by their number."""
+        number = 0
+        while begin := self.next():
+            if begin != "[":
+                number += 1
+                yield number, self.value(number)
+                continue
+            for number, element in self.elements(number + 1):  # noqa: B020  the count goes on
+                yield number, element
 
-    def elements(self) -> Iterator[tuple[int, str]]:
+    def elements(self, first: int = 1) -> Iterator[tuple[int, str]]:
         """The texts of the values in an array, by their number."""
-        self._take("[", 1)
-        for number in count(1):
-            if number == 1 and self.next() == "]":
+        self._take("[", first)
+        for number in count(first):
+            if number == first and self.next() == "]":
                 break
             yield number, self.value(number)
             if self.next() == "]":
@@ -148,6 +155,7 @@ class _Text:
             self._take(":", 0)
             yield name
             if self.next() == "}":
+                self._take("}", 0)
                 return
             self._take(",", 0)
 

@@ -15,6 +15,7 @@ import datetime as dt
 import json
 import re
 import tempfile
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,7 +130,7 @@ def read_by_rival(path: Path, *, header: bool) -> Table | None:
     """
     try:
         return read_sheet(path, header=header) if path.suffix in {".xlsx", ".xlsm"} else read_by_duckdb(path)
-    except Exception:  # noqa: BLE001  whatever a rival raises, it has no reading
+    except (duckdb.Error, zipfile.BadZipFile, LookupError, OSError, TypeError, ValueError):
         return None
 
 
@@ -141,7 +142,7 @@ def read_by_duckdb(path: Path) -> Table | None:
     relation = duckdb.sql(f"select * from {READERS[ends[-1]]}('{name}')")
     names = relation.columns
     rows = relation.limit(MAX_ROWS).fetchall()
-    count = relation.aggregate("count(*)").fetchone()[0]
+    count = relation.aggregate("count(*)").fetchall()[0][0]
     return Table(names, [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names], count)
 
 
@@ -186,9 +187,19 @@ def is_same_name(name: str, other: str, number: int) -> bool:
 
 def is_same(value: Any, other: Any) -> bool:
     ours, theirs = normal(value), normal(other)
+    if isinstance(other, str) and isinstance(value, int | float | dt.datetime):
+        return ours == theirs or is_written_as(value, other)
     if isinstance(ours, float) and isinstance(theirs, float):
         return abs(ours - theirs) <= 1e-9 * max(abs(ours), abs(theirs), 1)
     return ours == theirs
+
+
+def is_written_as(value: float | dt.datetime, text: str) -> bool:
+    """True if a text that the rival kept has the digits of our number, or the year and the day of our time."""
+    if isinstance(value, dt.datetime):
+        numbers = {int(number) for number in re.findall(r"\d+", text)}
+        return bool({value.year, value.year % 100} & numbers) and value.day in {1, *numbers}
+    return re.sub(r"\D", "", text).strip("0") == re.sub(r"\D", "", repr(value)).strip("0")
 
 
 def normal(value: Any) -> Any:

@@ -91,6 +91,12 @@ def test_objects_of_several_lines_are_rows(parse, faults, indent, end):
     assert faults(b'{\n"a": 1}\n{\n"a": {"b": 2}}') == {"/row/2/column/a": "nested"}
 
 
+def test_nothing_behind_a_document_is_left_out_silently(parse, faults):
+    assert parse(b'[{"a": 1}, {"a": 2}]\n[{"a": 3}]')[1].to_pydict() == {"a": [1, 2, 3]}
+    assert faults(b'[{"a": 1}]\nSECRET') == {"/row/2": "malformed_json"}
+    assert faults(b'{"columns": ["a"], "data": [[1]]} {"a": 2}') == {"": "malformed_json"}
+
+
 @pytest.mark.parametrize("data", [ARRAY, SPLIT, gzip.compress(ARRAY)], ids=["array", "columns and data", "packed"])
 def test_a_table_in_one_json_text(parse, data):
     parsed, table = parse(data)
