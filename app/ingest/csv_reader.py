@@ -82,7 +82,7 @@ def _is_regular(source: Text, dialect: Dialect) -> bool:
     def watched() -> Iterator[str]:
         nonlocal marked
         for line in lines:
-            marked = marked or (line.startswith(COMMENT) if dialect.quoted else '"' in line)
+            marked = marked or (line.startswith(COMMENT) if dialect.quoted else dialect.quote in line)
             yield line
 
     try:

@@ -151,6 +151,26 @@ def test_quotes_behind_blanks_and_backslashes_enclose_values(parse):
     assert table.column("name").to_pylist() == ['the "old" one, gone', "b"]
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"n,text\n1,'Doe, Jo'\n2,'it''s'\n",
+        b"'n','text'\n'1','Doe, Jo'\n'2','it''s'\n",
+        b"n|text\r\n1|'Doe, Jo'\r\n2| 'it''s' \r\n",
+    ],
+)
+def test_apostrophes_enclose_values_where_all_of_them_do(parse, data):
+    assert values(parse(data)[1]) == {"n": [1, 2], "text": ["Doe, Jo", "it's"]}
+
+
+@pytest.mark.parametrize(
+    "cells", [["'t Hooft", "'s Gravesande"], ["'a'", "'t Hooft"], ["'90s'", 'say "x"'], ["it's", "'x'"]]
+)
+def test_other_apostrophes_are_letters(parse, cells):
+    data = "n,text\n" + "".join(f"{number},{cell}\n" for number, cell in enumerate(cells))
+    assert parse(data.encode())[1].column("text").to_pylist() == cells
+
+
 def test_rows_that_a_lone_quote_would_swallow_are_read(parse):
     parsed, table = parse(b'n,size,v\n1,"5 inch,x\n2,6 inch,y\n3,"7 inch,z\n')
     assert table.column("size").to_pylist() == ['"5 inch', "6 inch", '"7 inch']

@@ -17,8 +17,12 @@ SAMPLED_ROWS = 100
 MAX_LINES_ABOVE = 30
 """Lines above a table, such as a title, that are recognised."""
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*")
-_BLANK_BEFORE_QUOTE = re.compile(r'(?:^[ \t]++|[,;|][ \t]++|\t ++)"', re.MULTILINE)
+_BLANK_BEFORE_QUOTE = {
+    quote: re.compile(rf"(?:^[ \t]++|[,;|][ \t]++|\t ++){quote}", re.MULTILINE) for quote in ('"', "'")
+}
 _ESCAPED_QUOTE = re.compile(r'\\"(?!\s*(?:[,;\t|]|$))', re.MULTILINE)
+_APOSTROPHE = re.compile(r"(?:^|[,;\t|]) *+'", re.MULTILINE)
+_SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|]) *+'(?:[^'\r\n]|'')*+' *+(?=[,;\t|\r\n]|\Z)", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:[.,]\d*+)?|[.,]\d++)(?:[eE][-+]?\d++)?")
 
 
@@ -34,6 +38,8 @@ class Dialect(NamedTuple):
     """Beginning of lines that are no rows."""
     trailing: bool = False
     """Every row ends with a delimiter behind its last cell."""
+    quote: str = '"'
+    """The character that encloses a cell."""
 
     @property
     def plain(self) -> bool:
@@ -54,6 +60,7 @@ class Dialect(NamedTuple):
             map(self._bare, lines),
             delimiter=self.delimiter,
             skipinitialspace=self.skips_blanks or self.delimiter == BLANK,
+            quotechar=self.quote,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
             escapechar="\\" if self.escaped else None,
             strict=strict,
@@ -76,11 +83,13 @@ def detect_dialect(
     delimiter, comment: where they are given.
     """
     lines = text.splitlines(keepends=True)
+    quote = "'" if _has_single_quotes(text) else '"'
     base = Dialect(
         ",",
-        skips_blanks=_BLANK_BEFORE_QUOTE.search(text) is not None,
+        skips_blanks=_BLANK_BEFORE_QUOTE[quote].search(text) is not None,
         escaped=_ESCAPED_QUOTE.search(text) is not None,
         comment=comment,
+        quote=quote,
     )
     if delimiter is not None:
         dialect = base._replace(delimiter=delimiter)
@@ -91,6 +100,14 @@ def detect_dialect(
         if dialect.delimiter == "," and _agreement(lines, dialect)[0] == 0 and _is_blank_separated(lines, base):
             dialect = base._replace(delimiter=BLANK)
     return dialect._replace(trailing=_ends_with_delimiters(lines, dialect))
+
+
+def _has_single_quotes(text: str) -> bool:
+    """True if the text has no other quotes, and every cell that begins with an apostrophe ends with one."""
+    if "'" not in text or '"' in text:
+        return False
+    begun = len(_APOSTROPHE.findall(text))
+    return begun > 1 and begun == len(_SINGLE_QUOTED.findall(text))
 
 
 def sample_rows(lines: Sequence[str], dialect: Dialect) -> list[list[str]]:
