@@ -29,6 +29,11 @@ _SECOND_HEADER = (
 _ONE_COLUMN = "The file was read as one column, although each line has {} parts between {}: give the delimiter."
 
 
+_SOME_PARTS = "The file was read as one column, although {} lines have {}: give the delimiter or header_row."
+MIN_MARKED_SHARE = 0.2
+"""Share of the lines of one column that have a delimiter, from which on there is a warning."""
+
+
 class Layout(NamedTuple):
     delimiter: str
     names: tuple[str, ...]
@@ -195,10 +200,14 @@ def _one_column(names: Sequence[str], rows: Sequence[_Row]) -> tuple[str, ...]:
         widths = {len(row.cells[0].split(mark) if mark != " " else row.cells[0].split()) for row in rows}
         if len(widths) == 1 and widths != {1}:
             return (_ONE_COLUMN.format(widths.pop(), _MARKS[mark]),)
+    for mark in (";", "\t", "|"):
+        lines = sum(mark in row.cells[0] for row in rows)
+        if lines > 1 and lines > MIN_MARKED_SHARE * len(rows):
+            return (_SOME_PARTS.format(lines, _MARKS[mark]),)
     return ()
 
 
-_MARKS = {" ": "blanks", ":": "colons", "\t": "tabs", "~": "tildes", "^": "carets"}
+_MARKS = {";": "semicolons", "|": "bars", " ": "blanks", ":": "colons", "\t": "tabs", "~": "tildes", "^": "carets"}
 
 
 def _numbered(first: Sequence[str], limits: Limits) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ def read_by_duckdb(path: Path) -> Table | None:
     if not ends or path.suffix in {".bz2", ".xz", ".zip"}:
         return None
     name = str(path).replace("'", "''")
-    relation = duckdb.sql(f"select * from {READERS[ends[-1]]}('{name}')")
+    relation = duckdb.sql(f"select * from {READERS[ends[-1]]}('{name}', hive_partitioning = false)")
     names = relation.columns
     rows = relation.limit(MAX_ROWS).fetchall()
     count = relation.aggregate("count(*)").fetchall()[0][0]
@@ -187,6 +187,8 @@ def is_same_name(name: str, other: str, number: int) -> bool:
 
 def is_same(value: Any, other: Any) -> bool:
     ours, theirs = normal(value), normal(other)
+    if isinstance(other, dt.time):
+        return plain_text(str(value)).startswith(other.isoformat("minutes"))
     if isinstance(other, str) and isinstance(value, int | float | dt.datetime):
         return ours == theirs or is_written_as(value, other)
     if isinstance(ours, float) and isinstance(theirs, float):

@@ -157,6 +157,7 @@ def test_quotes_behind_blanks_and_backslashes_enclose_values(parse):
         b"n,text\n1,'Doe, Jo'\n2,'it''s'\n",
         b"'n','text'\n'1','Doe, Jo'\n'2','it''s'\n",
         b"n|text\r\n1|'Doe, Jo'\r\n2| 'it''s' \r\n",
+        b"n;text\n1;'Doe, Jo'\n2;'it\\'s'\n",
     ],
 )
 def test_apostrophes_enclose_values_where_all_of_them_do(parse, data):
@@ -189,6 +190,12 @@ def test_a_blank_line_is_a_missing_value_of_a_single_column(parse):
 
 def test_one_column_of_texts_of_equal_parts_is_warned_about(parse):
     assert "delimiter" in parse(b"name\nJo Doe\nAl Roe\nBo Li\nCy Fox\n")[0].warnings[0]
+
+
+def test_one_column_of_lines_of_which_some_have_delimiters_is_warned_about(parse):
+    parsed, _ = parse(b"# a file\nof some lines\n# more\nin the way\na;b\n# and\n1;3\n6;7\n")
+    assert "semicolons" in parsed.warnings[0]
+    assert not parse(b"note\n" + b"a word\nwords\n" * 5 + b"a; b\n")[0].warnings
 
 
 # words and missing values
@@ -276,6 +283,7 @@ def test_parentheses_have_to_be_a_pair(parse):
         ["5 gennaio 2024", "6 febbraio 2024", "7 marzo 2024"],
         ["5 de janeiro de 2024", "6 de fevereiro de 2024", "7 de março de 2024"],
         ["5 januari 2024", "6 februari 2024", "7 maart 2024"],
+        [f"2024-0{month}-0{month + 4} 10:00:00.123456789" for month in (1, 2, 3)],
         ["2024-01-05 00:00 UTC", "2024-02-06 00:00 UTC", "2024-03-07 00:00 UTC"],
     ],
 )

@@ -20,9 +20,9 @@ _SEPARATOR_LINE = re.compile(r"sep=(.)\s*")
 _BLANK_BEFORE_QUOTE = {
     quote: re.compile(rf"(?:^[ \t]++|[,;|][ \t]++|\t ++){quote}", re.MULTILINE) for quote in ('"', "'")
 }
-_ESCAPED_QUOTE = re.compile(r'\\"(?!\s*(?:[,;\t|]|$))', re.MULTILINE)
+_ESCAPED_QUOTE = {quote: re.compile(rf"\\{quote}(?!\s*(?:[,;\t|]|$))", re.MULTILINE) for quote in ('"', "'")}
 _APOSTROPHE = re.compile(r"(?:^|[,;\t|]) *+'", re.MULTILINE)
-_SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|]) *+'(?:[^'\r\n]|'')*+' *+(?=[,;\t|\r\n]|\Z)", re.MULTILINE)
+_SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|]) *+'(?:[^'\\\r\n]|''|\\.)*+' *+(?=[,;\t|\r\n]|\Z)", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:[.,]\d*+)?|[.,]\d++)(?:[eE][-+]?\d++)?")
 
 
@@ -87,7 +87,7 @@ def detect_dialect(
     base = Dialect(
         ",",
         skips_blanks=_BLANK_BEFORE_QUOTE[quote].search(text) is not None,
-        escaped=_ESCAPED_QUOTE.search(text) is not None,
+        escaped=_ESCAPED_QUOTE[quote].search(text) is not None,
         comment=comment,
         quote=quote,
     )
