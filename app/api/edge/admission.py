@@ -3,14 +3,18 @@
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import cached_property
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
+from starlette.datastructures import QueryParams
 from starlette.types import Message, Receive, Scope, Send
 
+from app.api.edge.query_parameters import demand_known, names_of
 from app.errors import ValiantError
 from app.project_context import PROJECT
 from app.schemas import keys
@@ -55,10 +59,32 @@ browsers without the header, which the cookie's SameSite=Strict restrains."""
 
 
 class GuardedRoute(APIRoute):
-    """A route that needs a scope, given by the router it belongs to; until then, that of administrators."""
+    """A route that needs a scope, given by the router it belongs to; until then, that of administrators.
+
+    It takes the query parameters that it declares and no other. One that anyone may call ignores others: it changes
+    nothing, and probes and links carry what they like.
+    """
 
     needs: frozenset[keys.Scope] = frozenset({keys.Scope.ADMIN})
     """One of these; none: anyone may call it."""
+
+    @cached_property
+    def query_names(self) -> frozenset[str]:
+        return names_of(self.dependant)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_known(request: Request) -> Response:
+            self.demand_known(request.query_params)
+            return await handle(request)
+
+        return handle_known
+
+    def demand_known(self, sent: QueryParams) -> None:
+        """Raises InvalidRequest."""
+        if self.needs:
+            demand_known(sent, self.query_names)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -131,12 +131,14 @@ class DirectRoute(GuardedRoute):
         return found
 
     def _parameters(self, path: Mapping[str, str], query: bytes, sent: Headers) -> Mapping[str, Any]:
-        """The parameters as declared, by name. Raises RequestValidationError."""
+        """The parameters as declared, by name. Raises RequestValidationError, and InvalidRequest for others."""
+        in_address = QueryParams(query)
+        self.demand_known(in_address)
         values: dict[str, Any] = {}
         errors: list[Any] = []
         for fields, given in (
             (self.dependant.path_params, path),
-            (self.dependant.query_params, QueryParams(query)),
+            (self.dependant.query_params, in_address),
             (self.dependant.header_params, Given(raw=list(sent.items()))),
         ):
             good, bad = request_params_to_args(fields, given)
