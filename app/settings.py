@@ -196,9 +196,7 @@ class Settings(ValidatedCopy, BaseSettings):
         "with 503.",
     )
     predict_threads: PositiveInt = Field(
-        2,
-        description="Number of predictions off the event loop, large ones and those of slow models, that an API process "
-        "computes at once.",
+        2, description="Number of predictions, large ones or of slow models, that an API process computes at once."
     )
     max_waiting_predictions: PositiveInt = Field(
         16,

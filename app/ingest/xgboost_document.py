@@ -51,7 +51,7 @@ def checked(learner: Any, version: Any, options: ModelFileOptions) -> CheckedDoc
     ends = _rounds(model, len(trees), groups)
     rounds = _chosen(ends.size - 1, learner, options)
     kept = int(ends[rounds])
-    types = learner.get("feature_types") or ["c"] * columns  # a file without types says nothing against a split
+    types = learner.get("feature_types") or ["c"] * columns  # without types any column may be split so
     if len(types) != columns:
         raise damaged("The file does not state the kind of each of its columns.")
     categorical = np.array([kind == "c" for kind in types])

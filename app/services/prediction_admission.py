@@ -20,7 +20,7 @@ class Admission:
     """Counts of one event loop: the predictions in flight, and those among them that go to threads.
 
     Large ones may take any time and memory: so many may wait. Small ones, of models that take long for a row, hold
-    little: they wait for as long as measured times say that their turn comes soon. The threads are its own. What else
+    little: they wait while their turn comes soon, by measured times. The threads are its own. What else
     needs one, a health check above all, never waits behind a prediction.
     """
 
@@ -32,7 +32,7 @@ class Admission:
         self._wait_seconds = settings.predict_threads * MAX_WAIT_SECONDS
         self.inside = self.large = 0
         self.small_seconds = 0.0
-        """What the small ones take that wait or run."""
+        """Time that the small ones take which wait or run."""
 
     def enter(self, seconds: float | None = None) -> "Place":
         """`async with admission.enter(seconds) as place:` around one prediction, which must begin in `seconds`.

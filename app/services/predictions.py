@@ -29,11 +29,17 @@ from app.suggestions import no_such
 
 _UNTIMED = nullcontext()
 SMALL_BODY, SMALL_MODEL = 64 * KiB, 8 * MiB
-"""A small body for a small model takes less time than the switch to a thread and back may cost, unless measured times
-say otherwise."""
+"""A small body for a small model takes less time than the switch to a thread and back may cost, unless it took longer
+before."""
+SMALL_SECONDS = 5e-3
+"""Processor time up to which a small body stays on the event loop, at the pace of those of like size to this version
+before. The interpreter lets a thread run as long as that before another has its turn."""
 QUICK_SECONDS, MEMORY, MAX_PACES = 1e-3, 0.9, 10_000
-"""Processor time up to which a body stays on the event loop, at the pace of the slowest of like size to this version of
-late: what one of them took counts less with each that follows. Larger bodies stay there if they are plain numbers."""
+"""Processor time up to which a larger one of plain numbers stays there too, at the pace of the slowest of late: what
+one of them took counts less with each that follows."""
+STEP = 1.5
+"""Factor by which a measured time moves the pace of small bodies, so that this is about their median: a pause of the
+process, or code that is loaded, is no sign of those that follow."""
 MEASURED_SHARE = 16
 """One in so many small bodies for small models is measured: measuring costs as much as reading some of them."""
 PROBE_SECONDS = 1.0
@@ -118,14 +124,14 @@ class Predictions:
         pace = self._paces.get((served.pointer.digest, size.bit_length()))
         if pace is None:
             return size <= SMALL_BODY and served.model.nbytes <= SMALL_MODEL
-        return size * pace <= QUICK_SECONDS
+        return size * pace <= (SMALL_SECONDS if size <= SMALL_BODY else QUICK_SECONDS)
 
     def seconds(self, served: Served, size: int) -> float | None:
         """Time that a small body of so many bytes takes, as others did; None for a large one."""
         if size > SMALL_BODY:
             return None
         pace = self._paces.get((served.pointer.digest, size.bit_length()))
-        return QUICK_SECONDS if pace is None else size * pace
+        return SMALL_SECONDS if pace is None else size * pace
 
     def paced(self, served: Served, size: int, *, plain: bool) -> AbstractContextManager[None]:
         """Around a body of so many bytes, from reading to writing: how long it takes is remembered.
@@ -149,7 +155,13 @@ class Predictions:
             if len(self._paces) >= MAX_PACES:
                 self._paces.clear()
             key, pace = (served.pointer.digest, size.bit_length()), (time.thread_time() - begun) / max(1, size)
-            self._paces[key] = max(pace, MEMORY * self._paces.get(key, 0.0))
+            before = self._paces.get(key)
+            if size > SMALL_BODY:
+                pace = max(pace, MEMORY * (before or 0.0))
+            elif before is not None or served.model.nbytes <= SMALL_MODEL:
+                before = before or SMALL_SECONDS / STEP / max(1, size)
+                pace = min(max(pace, before / STEP), before * STEP)
+            self._paces[key] = pace
 
     async def _loaded(self, reference: VersionRef, found: Found) -> Model:
         if found.stale_seconds is not None:

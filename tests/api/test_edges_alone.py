@@ -91,7 +91,7 @@ def test_the_report_and_the_receipt_are_of_the_edges(client, trained, dataset):
 def test_an_item_that_is_none_is_refused_and_the_others_are_predicted(client, trained, name):
     rows = {"rows": [{"town": NAMES[0]}, {"town": name}]}
     refused = client.post(URL, json=rows)
-    code = {None: "missing_value", 7: "not_a_string"}.get(name, "unknown_item")
+    code = {None: "missing_value", "": "missing_value", 7: "not_a_string"}.get(name, "unknown_item")
     assert refused.status_code == 422
     assert [(e["pointer"], e["code"]) for e in refused.json()["errors"]] == [("/rows/1/town", code)]
     passed = client.post(f"{URL}?on_error=null", json=rows).json()

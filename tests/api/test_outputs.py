@@ -146,5 +146,6 @@ def test_an_output_that_a_model_does_not_have_is_refused(client, model, detail):
     unknown = client.post("/v2/models/output-flowers/infer", json=wrong | {"outputs": [{"name": "distanc"}]})
     assert unknown.status_code == 400
     assert (
-        unknown.json()["errors"][0]["detail"] == "The model's outputs are predict, distance, tail_probability, anomaly."
+        unknown.json()["errors"][0]["detail"]
+        == "The model's outputs are predict, distance, tail_probability, anomaly, flags."
     )

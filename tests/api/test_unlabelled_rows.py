@@ -26,7 +26,7 @@ NEAREST = {"name": "self_training", "estimator": {"name": "knn", "n_neighbors": 
 def test_rows_without_a_target_are_labelled_round_by_round(client, dataset, done, moons):
     x, y, known = moons
     body = {"model": "moons", "dataset": dataset, "target": "kind", "algorithm": NEAREST}
-    plan = client.post("/v1/jobs/train?validate_only=true", json=body).json()
+    plan = client.post("/v1/jobs/train:validate", json=body).json()
     assert "270 rows without a target are learned from as unlabelled rows." in plan["warnings"]
     job = done("train", body)
     report = client.get(f"/v1/models/moons/versions/{job['version']}/report").json()

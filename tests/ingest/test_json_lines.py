@@ -57,7 +57,7 @@ def test_the_kinds_of_columns(parse):
     }  # fmt: skip
     assert table.column("i").to_pylist() == [1, 2, -(2**63)]
     assert table.column("f").to_pylist() == [1.0, 2.5, None]
-    assert table.column("s").to_pylist() == ["1", "NA", ""]
+    assert table.column("s").to_pylist() == ["1", "NA", None]
     assert table.column("b").to_pylist() == [True, None, None]
     assert table.column("late").to_pylist() == [None, str(2**64), None]
 

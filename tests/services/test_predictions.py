@@ -33,7 +33,7 @@ from app.ml.tables.rows import read_rows
 from app.services.model_loading import StoredModels
 from app.services.pointer_cache import Pointers
 from app.services.prediction_counts import Tally
-from app.services.predictions import LOADS, MEASURED_SHARE, QUICK_SECONDS, SMALL_BODY, SMALL_MODEL, Predictions
+from app.services.predictions import LOADS, MEASURED_SHARE, SMALL_BODY, SMALL_MODEL, SMALL_SECONDS, Predictions
 from app.store.engine import make_engine
 from app.store.model_cache import Cache
 from app.store.tables import ModelChunkRow, ModelVersionRow
@@ -267,7 +267,7 @@ def test_ten_times_the_memory_is_served_within_it(process, published, trained, n
 
 def slowly(error=None):
     begun = time.thread_time()
-    while time.thread_time() - begun < 2 * QUICK_SECONDS:
+    while time.thread_time() - begun < 2 * SMALL_SECONDS:
         pass
     if error is not None:
         raise error
@@ -316,20 +316,21 @@ def test_small_bodies_stay_on_the_loop_by_the_time_that_they_take_whatever_the_s
     )
     predictions.memory = SimpleNamespace(get=lambda _: model)
 
-    def paced(call=lambda: None):
-        for _ in range(MEASURED_SHARE):
+    def paced(call=lambda: None, times=1):
+        for _ in range(times * MEASURED_SHARE):
             with predictions.paced(served._replace(model=model), size, plain=False):
                 call()
 
     assert (predictions.at_hand(expected, size, None) is not None) == (nbytes <= SMALL_MODEL)
-    paced()
+    paced(times=3)
     assert predictions.at_hand(expected, size, None) is not None
-    paced(slowly)
+    paced(slowly)  # a pause
+    assert predictions.at_hand(expected, size, None) is not None
+    paced(slowly, times=20)
     assert predictions.at_hand(expected, size, None) is None
-    assert 2 * QUICK_SECONDS <= predictions.seconds(served, size) < 1
+    assert SMALL_SECONDS < predictions.seconds(served, size) < 1
     assert predictions.seconds(served, SMALL_BODY + 1) is None
-    for _ in range(30):  # it is forgotten
-        paced()
+    paced(times=30)
     assert predictions.at_hand(expected, size, None) is not None
 
 
