@@ -48,14 +48,14 @@ class AmbiguousMarks:
     """True if some have no mark."""
     long_unmarked: bool = False
     """True if some of at least four digits have none."""
-    whole: bool = False
-    """True if some have the mark and zeros behind it."""
+    before_zeros: frozenset[str] = frozenset()
+    """Marks behind which some have zeros alone."""
 
     def add(self, values: pa.Array) -> None:
         cells = bare(values).drop_null()
         self.unmarked |= _any_matches(cells, "^[^.,]*$")
         self.long_unmarked |= _any_matches(cells, "^[^.,]*[0-9]{4}[^.,]*$")
-        self.whole |= _any_matches(cells, "[.,]000(?:[^0-9]|$)")
+        self.before_zeros |= {mark for mark in ".," if _any_matches(cells, f"[{mark}]000(?:[^0-9]|$)")}
 
 
 def _any_matches(cells: pa.Array, pattern: str) -> bool:
@@ -136,9 +136,11 @@ class ColumnReader:
             return None
         if self.way is not None and self.way.kind is ColumnKind.DATETIME:
             return OtherNotation(notation=self.other, exact=not self.zoned)
-        grouped = self.way is not None and self.way.notation.thousands is not None
         marks = self.marks
-        exact = not (marks.long_unmarked if grouped else marks.unmarked and marks.whole)
+        if self.way is not None and self.way.notation.thousands is not None:
+            exact = not marks.long_unmarked and self.way.notation.decimal not in marks.before_zeros
+        else:
+            exact = not (marks.unmarked and marks.before_zeros)
         return OtherNotation(notation=self.other, exact=exact, all_marked=not marks.unmarked)
 
     @property

@@ -123,9 +123,15 @@ def read_closest(values: pa.Array, notation: Notation, kind: str) -> tuple[pa.Ar
         if pc.all(read_and_misfits(misfits, other, kind)[1]).as_py():
             continue
         found = read_and_misfits(values, other, kind)
-        if pc.sum(found[1]).as_py() < pc.sum(best[1]).as_py():
+        if _misfit_count(*found) < _misfit_count(*best):
             best = found
     return best
+
+
+def _misfit_count(values: pa.Array, misfits: pa.Array) -> int:
+    """The number of misfits, with infinite numbers, which one notation reads and no model takes."""
+    infinite = pc.sum(pc.is_inf(values)).as_py() if pa.types.is_floating(values.type) else 0
+    return int(pc.sum(misfits).as_py() or 0) + int(infinite or 0)
 
 
 def _others(notation: Notation, kind: str, misfits: pa.Array) -> list[Notation]:

@@ -42,11 +42,11 @@ def convert_notation(cells: Cells, notation: Notation, other: OtherNotation) -> 
         swapped = pa.array(_swap_month_and_day(times), pa.timestamp("us"), from_pandas=True)
         return pa.chunked_array([swapped.cast(cells.type)])
     numbers = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    if notation.thousands is not None:
-        numbers = np.where(np.abs(numbers) >= THOUSAND, numbers / THOUSAND, numbers)
-    else:
-        thousands = np.round(numbers * THOUSAND)
-        numbers = thousands if other.all_marked else np.where(numbers == np.trunc(numbers), numbers, thousands)
+    grouped = notation.thousands is not None
+    has_fraction = numbers != np.trunc(numbers)  # behind the decimal mark
+    fewer = np.where(grouped & (np.abs(numbers) >= THOUSAND), numbers / THOUSAND, numbers)
+    more = has_fraction | (not grouped and other.all_marked)
+    numbers = np.where(more, np.round(numbers * THOUSAND), fewer)
     return pa.chunked_array([pa.array(numbers, pa.float64(), from_pandas=True)])
 
 
