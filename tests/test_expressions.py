@@ -23,10 +23,13 @@ PATTERN_ARGUMENT = {
 CALL = re.compile(rf"\bre\.\w+\(|\.like\(|\b(?:{'|'.join(PATTERN_ARGUMENT)})\(")
 MADE_OF_CONSTANTS = {
     "app/formats/json_tables.py: _start": "the names of the fields of a request",
+    "app/ingest/compression.py: find_compression": "the first bytes of each format",
     "app/ingest/type_inference.py: _fits": "a pattern for each form",
     "app/ingest/notation_candidates.py: _way": "the signs of notations, of which there are a few",
+    "app/ml/contract/dates_and_times.py: _compiled": "the orders of dates and the signs of notations",
     "app/ml/contract/dates_and_times.py: _moments": "the orders of day, month and year",
     "app/ml/contract/notation.py: _written_plainly": "the four separators of thousands",
+    "app/ml/tables/csv_dialect.py: module": "two quotes",
     "app/ml/preparation/text_terms.py: _matching": "two patterns of the same file, matched once with all characters",
 }
 """Functions that compile an argument, and the constants of which alone it is made."""
