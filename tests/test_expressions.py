@@ -23,6 +23,7 @@ PATTERN_ARGUMENT = {
 CALL = re.compile(rf"\bre\.\w+\(|\.like\(|\b(?:{'|'.join(PATTERN_ARGUMENT)})\(")
 MADE_OF_CONSTANTS = {
     "app/formats/json_tables.py: _start": "the names of the fields of a request",
+    "app/ingest/column_reader.py: _any_matches": "the marks of numbers",
     "app/ingest/compression.py: find_compression": "the first bytes of each format",
     "app/ingest/type_inference.py: _fits": "a pattern for each form",
     "app/ingest/notation_candidates.py: _way": "the signs of notations, of which there are a few",

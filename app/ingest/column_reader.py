@@ -40,6 +40,9 @@ class DistinctTexts:
             self.cells = found if len(found) <= MAX_TEXTS else None
 
 
+_ZEROS = {".": "[.]000(?:[^0-9]|$)", ",": "[,]000(?:[^0-9]|$)"}
+
+
 @dataclass
 class AmbiguousMarks:
     """Numbers seen so far of a column with a mark that may be decimal or separate thousands."""
@@ -55,7 +58,7 @@ class AmbiguousMarks:
         cells = bare(values).drop_null()
         self.unmarked |= _any_matches(cells, "^[^.,]*$")
         self.long_unmarked |= _any_matches(cells, "^[^.,]*[0-9]{4}[^.,]*$")
-        self.before_zeros |= {mark for mark in ".," if _any_matches(cells, f"[{mark}]000(?:[^0-9]|$)")}
+        self.before_zeros |= {mark for mark, zeros in _ZEROS.items() if _any_matches(cells, zeros)}
 
 
 def _any_matches(cells: pa.Array, pattern: str) -> bool:
