@@ -175,4 +175,4 @@ def test_quoted_text_comes_back_but_for_blanks_around_it(rows):
         file.flush()
         reading = delimited.read(Source.of(file.fileno(), 1 << 20), Limits(100, 2, 1 << 20, 1 << 20), ReadOptions())
         found = [row for batch in reading.batches for row in zip(*(c.to_pylist() for c in batch), strict=True)]
-    assert found == [tuple(cell.strip() for cell in row) for row in rows]
+    assert found == [tuple(cell.strip(" \t") for cell in row) for row in rows]

@@ -171,8 +171,9 @@ def bare(values: pa.Array, missing: tuple[str, ...] = (), markers: Sequence[str]
 
 
 def without_missing(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
-    """Words without spaces around them; null where a cell is empty or one of `missing`."""
-    return bare(values, missing, markers=("",))
+    """Words without blanks and tabs around them; null where a cell is empty or one of `missing`."""
+    words = pc.utf8_trim(values, " \t")
+    return pc.if_else(pc.is_null(bare(words, missing, markers=("",))), pa.scalar(None, pa.string()), words)
 
 
 def number_markers(notation: Notation | None) -> list[float]:

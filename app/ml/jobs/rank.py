@@ -21,13 +21,13 @@ from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.given_kinds import KindName
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.contract.task import DESCRIPTION as TASK
-from app.ml.contract.task import Task
 from app.ml.evaluation.column_measures import MEASURES_OF_COLUMNS, MeasureName, MeasureOptions, Values
 from app.ml.evaluation.column_ranking import ColumnRanking, NamedColumn, ranking
 from app.ml.evaluation.measure_choice import chosen_measures
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.training.plan import Plan, plan
+from app.ml.training.task_choice import NUMBERS
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from app.references import DatasetReference
@@ -150,7 +150,7 @@ def check(request: RankRequest, known: JobContext) -> Checked:
 
 def _plan(request: RankRequest, sheet: Sheet, memory_bytes: float = math.inf) -> Plan:
     wanted = {MEASURES_OF_COLUMNS[name].of_target for name in request.measures or ()}
-    in_doubt = Task.REGRESSION if "numbers" in wanted else None
+    in_doubt = NUMBERS if "numbers" in wanted else None
     return plan(request.spec, sheet.columns, sheet.rows, memory_bytes, in_doubt=in_doubt)
 
 
