@@ -9,6 +9,7 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 
+import psutil
 from threadpoolctl import threadpool_limits
 
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -102,7 +103,7 @@ def _of_child(contents: Sequence[bytes], read: Callable[[bytes], str]) -> list[s
             threadpool_limits(
                 1, user_api="openmp"
             )  # threads of the parent are none of a fork, which would wait for them
-            used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            used = psutil.Process().memory_info().data  # what the limit counts, much of it never touched
             resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY_BYTES, used + MEMORY_BYTES))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             for content in contents:
