@@ -10,14 +10,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import BinaryIO, NamedTuple, cast
+from itertools import chain, islice
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.faults import Fault, place
 from app.ingest.arff_header import MAX_LINE_BYTES, QUOTED, ArffHeader, Attribute, read_header, unescape
+from app.ingest.chunked_file import open_chunks
 from app.ingest.csv_layout import Layout, tidy_names
 from app.ingest.csv_reader import BLOCK, read_rows
 from app.ingest.reader_result import Reading, check_names, refuse
@@ -30,11 +31,11 @@ SCANNED_BYTES = 1 << 20
 MISSING = "?"
 WEIGHT = "weight"
 _MARKS = re.compile(rb"""['"\\{%]""")
-_WEIGHTED = re.compile(rb",[ \t]*\{[^{},\n]*\}[ \t\r]*$", re.MULTILINE)
-_WEIGHT = re.compile(r",\s*\{\s*([^{},]*?)\s*\}\s*$")
+_WEIGHTED = re.compile(rb",[ \t]*+\{[^{},\n]*+\}[ \t\r]*+$", re.MULTILINE)
+_WEIGHT = re.compile(r",\s*+\{([^{},]*+)\}\s*+$")
 _VALUE = rf"""(?:{QUOTED}|(?P<bare>(?:[^,'"\s](?:[^,]*[^,\s])?)?))\s*(?P<end>,|$)"""
-_CELL = re.compile(rf"\s*{_VALUE}")
-_PAIR = re.compile(rf"\s*(?P<index>\d+)\s+{_VALUE}")
+_CELL = re.compile(rf"\s*+{_VALUE}")
+_PAIR = re.compile(rf"\s*+(?P<index>[0-9]{{1,9}})\s++{_VALUE}")
 _BLANK_SEPARATED = re.compile(rf"""(?:{QUOTED}|(?P<bare>[^\s'"]\S*+))(?P<end>\s*)""")
 _BEFORE_COMMENT = re.compile(r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[^\s%'"]%|[^%])*""")
 _UNDECLARED = "{} not among those that the header of the file declares, and kept."
@@ -80,8 +81,9 @@ class _ArffText(NamedTuple):
     def open(self) -> BinaryIO:
         file = self.source.open()
         file.read(self.header.data_offset)
-        raw = _Plain(file, self.header) if self.plain else _Rewritten(file, self.header, weighted=self.weighted)
-        return cast("BinaryIO", io.BufferedReader(raw, 1 << 20))
+        rewriting = _Rewriting(self.header, weighted=self.weighted)
+        rows = iter(lambda: file.read(SCANNED_BYTES), b"") if self.plain else rewriting.chunks(file)
+        return open_chunks(chain([b"\n" * self.header.data_line], rows))
 
 
 def _scan(source: Source, header: ArffHeader) -> _ArffText:
@@ -102,44 +104,18 @@ def _scan(source: Source, header: ArffHeader) -> _ArffText:
     return _ArffText(source, header, plain, weighted)
 
 
-class _Plain(io.RawIOBase):
-    """Blank lines, and the rows as they are."""
+class _Rewriting:
+    """Rows of a CSV file, of those behind a header."""
 
-    def __init__(self, file: BinaryIO, header: ArffHeader) -> None:
-        self._file, self._before = file, b"\n" * header.data_line
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
-        chunk, self._before = self._before[: len(buffer)], self._before[len(buffer) :]
-        chunk = chunk or self._file.read(len(buffer))
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
-
-
-class _Rewritten(io.RawIOBase):
-    """Blank lines, and the rows as those of a CSV file."""
-
-    def __init__(self, file: BinaryIO, header: ArffHeader, *, weighted: bool) -> None:
-        self._lines: Iterator[bytes] = iter(lambda: file.readline(MAX_LINE_BYTES), b"")
-        self._header, self._weighted = header, weighted
-        self._line, self._waiting = header.data_line, b"\n" * header.data_line
+    def __init__(self, header: ArffHeader, *, weighted: bool) -> None:
+        self._weighted, self._line = weighted, header.data_line
         self._defaults = [attribute.default for attribute in header.attributes]
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
-        while not self._waiting:
-            lines = list(islice(self._lines, LINES_AT_ONCE))
-            if not lines:
-                return 0
-            self._waiting = self._written([line.decode("utf-8", "surrogateescape") for line in lines])
-            self._line += len(lines)
-        chunk, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+    def chunks(self, file: BinaryIO) -> Iterator[bytes]:
+        lines: Iterator[bytes] = iter(lambda: file.readline(MAX_LINE_BYTES), b"")
+        while some := list(islice(lines, LINES_AT_ONCE)):
+            yield self._written([line.decode("utf-8", "surrogateescape") for line in some])
+            self._line += len(some)
 
     def _written(self, lines: Sequence[str]) -> bytes:
         text = io.StringIO(newline="")
@@ -169,7 +145,7 @@ class _Rewritten(io.RawIOBase):
         weight = _WEIGHT.search(line) if self._weighted else None
         line = line if weight is None else line[: weight.start()].rstrip()
         cells = self._sparse(line, number) if line.startswith("{") else _dense(line, number)
-        return [*cells, *(["1" if weight is None else weight[1]] if self._weighted else [])]
+        return [*cells, *(["1" if weight is None else weight[1].strip()] if self._weighted else [])]
 
     def _sparse(self, line: str, number: int) -> list[str]:
         row = list(self._defaults)
@@ -178,7 +154,7 @@ class _Rewritten(io.RawIOBase):
             index = int(pair["index"])
             if index >= len(row):
                 refuse([Fault(place("line", number), _NO_PAIR.format(len(row) - 1), "sparse_row")])
-            row[index] = unescape(pair)
+            row[index] = unescape(pair, number)
         return row
 
 
@@ -193,7 +169,7 @@ def _has_commas(lines: Sequence[str]) -> bool:
 def _dense(line: str, number: int) -> list[str]:
     """The cells between commas, or between blanks where there is no comma."""
     pattern = _CELL if "," in line else _BLANK_SEPARATED
-    return [unescape(cell) for cell in _matches(pattern, line, number, _NO_CELL)]
+    return [unescape(cell, number) for cell in _matches(pattern, line, number, _NO_CELL)]
 
 
 def _matches(pattern: re.Pattern[str], line: str, number: int, detail: str) -> Iterator[re.Match[str]]:

@@ -17,7 +17,8 @@ _KEYWORD = re.compile(r"\s*@([a-z]+)\s*(.*)", re.IGNORECASE | re.DOTALL)
 QUOTED = r"""'(?P<single>(?:[^'\\]|\\.|'')*+)'|"(?P<double>(?:[^"\\]|\\.|"")*+)\""""
 """A value in quotes, in which a backslash or another quote makes a letter of a quote."""
 _TOKEN = re.compile(rf"""(?:{QUOTED}|(?P<bare>[^\s,{{}}'"][^\s,{{}}]*+))""")
-_ESCAPE = re.compile(r"""\\(u[0-9a-fA-F]{4}|.)|(["'])\2""", re.DOTALL)
+_ESCAPE = re.compile(r"""((?:\\u[0-9a-fA-F]{4})+)|\\(.)|(["'])\3""", re.DOTALL)
+_SEPARATORS = re.compile(r"[ \t,]*")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 _NUMERIC = {"numeric", "real", "integer"}
 _DATE_KINDS = {"yMd": "date", "dMy": "date:DMY", "Mdy": "date:MDY"}
@@ -87,7 +88,7 @@ def _attribute(text: str, line: int) -> Attribute:
     token = _TOKEN.match(text)
     if token is None:
         _refuse(line, "The attribute has no name: write @attribute, its name and its type.")
-    name, declared = unescape(token), text[token.end() :].strip()
+    name, declared = unescape(token, line), text[token.end() :].strip()
     if declared.startswith("{"):
         return Attribute(name, "categorical", _levels(declared, line), line)
     words = declared.split(None, 1) or [""]
@@ -97,7 +98,7 @@ def _attribute(text: str, line: int) -> Attribute:
     if kind == "string":
         return Attribute(name, "text", line=line)
     if kind == "date":
-        return Attribute(name, _date_kind(words[1] if len(words) > 1 else ""), line=line)
+        return Attribute(name, _date_kind(words[1] if len(words) > 1 else "", line), line=line)
     if kind == "relational":
         _refuse(line, "A relational attribute holds tables, not values: write its columns as attributes of their own.")
     return _refuse(line, "The type of the attribute is none of numeric, real, integer, string, date and {values}.")
@@ -107,31 +108,39 @@ def _levels(declared: str, line: int) -> tuple[str, ...]:
     levels: list[str] = []
     end = 1
     while True:
-        end += len(declared[end:]) - len(declared[end:].lstrip(" \t,"))
+        end = _SEPARATORS.match(declared, end).end()  # type: ignore[union-attr]  # it matches nothing, too
         if declared[end : end + 1] == "}":
             return tuple(levels)
         token = _TOKEN.match(declared, end)
         if token is None:
             _refuse(line, "The values of the attribute are not readable: write {a, b, 'c d'}, quotes around blanks.")
-        levels.append(unescape(token))
+        levels.append(unescape(token, line))
         end = token.end()
 
 
-def _date_kind(pattern: str) -> str | None:
+def _date_kind(pattern: str, line: int) -> str | None:
     token = _TOKEN.match(pattern)
-    letters = re.sub("'[^']*'", "", _ISO_FORMAT if token is None else unescape(token))
+    letters = re.sub("'[^']*'", "", _ISO_FORMAT if token is None else unescape(token, line))
     return _DATE_KINDS.get("".join(dict.fromkeys(letter for letter in letters if letter in "yMd")))
 
 
-def unescape(token: re.Match[str]) -> str:
-    """The text of a token, which may be in quotes and have backslashes."""
+def unescape(token: re.Match[str], line: int) -> str:
+    """The text of a token, which may be in quotes and have backslashes. Raises InvalidData with this line."""
     quoted = token["double"] if token["single"] is None else token["single"]
-    return str(token["bare"]) if quoted is None else _ESCAPE.sub(_character, quoted)
+    if quoted is None:
+        return str(token["bare"])
+    try:
+        return _ESCAPE.sub(_character, quoted)
+    except UnicodeDecodeError:
+        detail = "An escape, such as \\ud83d, is half of a character: write both halves, or the character itself."
+        refuse([Fault(place("line", line), detail, "unreadable_row")])
 
 
 def _character(match: re.Match[str]) -> str:
-    escaped = match[1] or match[2]
-    return chr(int(escaped[1:], 16)) if len(escaped) > 1 else _ESCAPED.get(escaped, escaped)
+    if match[1]:
+        return bytes.fromhex(match[1].replace("\\u", "")).decode("utf-16-be")
+    escaped = match[2] or match[3]
+    return _ESCAPED.get(escaped, escaped)
 
 
 def _refuse(line: int, detail: str) -> NoReturn:

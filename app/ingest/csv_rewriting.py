@@ -5,11 +5,14 @@ The lines of both have the same numbers.
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator
 from itertools import islice
-from typing import BinaryIO, NamedTuple, Protocol, cast
+from typing import BinaryIO, NamedTuple, Protocol
 
+from app.ingest.chunked_file import open_chunks
 from app.ml.tables.csv_dialect import Dialect
+
+ROWS_AT_ONCE = 256
 
 
 class Text(Protocol):
@@ -34,37 +37,20 @@ class Rewritten(NamedTuple):
         return self.text.encoding
 
     def open(self) -> BinaryIO:
-        return cast("BinaryIO", io.BufferedReader(_Rows(self.text.open(), self.dialect), 1 << 20))
+        return open_chunks(_written(self.text.open(), self.dialect))
 
 
-class _Rows(io.RawIOBase):
-    """The rows as bytes of a plain CSV file."""
-
-    def __init__(self, file: BinaryIO, dialect: Dialect) -> None:
-        text = io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
-        self._rows = dialect.cells(iter(text))
-        self._delimiter, self._line, self._waiting = dialect.written, 0, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
-        while not self._waiting:
-            rows = list(islice(self._rows, 256))
-            if not rows:
-                return 0
-            self._waiting = self._written(rows)
-        chunk, self._waiting = self._waiting[: len(buffer)], self._waiting[len(buffer) :]
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
-
-    def _written(self, rows: Sequence[tuple[int, list[str]]]) -> bytes:
+def _written(file: BinaryIO, dialect: Dialect) -> Iterator[bytes]:
+    """The rows as bytes of a plain CSV file, some at a time."""
+    rows = dialect.cells(iter(io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")))
+    before = 0
+    while some := list(islice(rows, ROWS_AT_ONCE)):
         text = io.StringIO(newline="")
-        writer = csv.writer(text, delimiter=self._delimiter, lineterminator="\n")
-        for line, row in rows:
+        writer = csv.writer(text, delimiter=dialect.written, lineterminator="\n")
+        for line, row in some:
             if row:
                 writer.writerow(row)
             inner = sum(cell.count("\n") for cell in row)
-            text.write("\n" * (line - self._line - inner - bool(row)))
-            self._line = line
-        return text.getvalue().encode("utf-8", "surrogateescape")
+            text.write("\n" * (line - before - inner - bool(row)))
+            before = line
+        yield text.getvalue().encode("utf-8", "surrogateescape")

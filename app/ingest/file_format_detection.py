@@ -12,7 +12,7 @@ from app.ingest.svmlight import is_svmlight
 from app.ingest.text_encoding import encoding_of
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Source
-from app.ingest.zip_archive import EMPTY_ZIP, MAX_LISTED_MEMBERS, ZIP, find_table, list_members
+from app.ingest.zip_archive import EMPTY_ZIP, ZIP, find_table, list_members, listed
 from app.schemas.datasets import FileFormat
 from app.suggestions import quoted
 
@@ -108,9 +108,7 @@ def _unpack(source: Source, options: ReadOptions, name: str) -> tuple[Source, st
 
 
 def _beside(name: str, others: Sequence[str]) -> tuple[str, ...]:
-    listed = ", ".join(quoted(other) for other in others[:MAX_LISTED_MEMBERS])
-    more = f" and {len(others) - MAX_LISTED_MEMBERS} more" if len(others) > MAX_LISTED_MEMBERS else ""
-    read = f"Only the file {quoted(name)} was read; the zip archive also has {listed}{more}."
+    read = f"Only the file {quoted(name)} was read; the zip archive also has {listed(others)}."
     return (read,) if others else ()
 
 

@@ -125,6 +125,7 @@ def _tree(tree: Any, categorical: NDArray[np.bool_], place: int) -> dict[str, An
         raise damaged("A node of a tree has one child.")
     walk(is_split, left, right)
     conditions = floats(tree["split_conditions"], size)
+    split_columns = wholes(tree["split_indices"], size, range(columns))
     if np.isnan(conditions).any() or not np.isfinite(conditions[~is_split]).all():
         raise damaged("A threshold of a split, or a leaf, is not a finite number.")
     written = {
@@ -139,7 +140,7 @@ def _tree(tree: Any, categorical: NDArray[np.bool_], place: int) -> dict[str, An
         "right_children": right.tolist(),
         "parents": [0] * size,
         "base_weights": [0.0] * size,
-        "split_indices": (split_columns := wholes(tree["split_indices"], size, range(columns))).tolist(),
+        "split_indices": split_columns.tolist(),
         "split_conditions": conditions.tolist(),
         "default_left": wholes(tree["default_left"], size, range(2)).tolist(),
     }
@@ -158,7 +159,7 @@ def _tree(tree: Any, categorical: NDArray[np.bool_], place: int) -> dict[str, An
     if (np.diff(nodes) <= 0).any() or not np.isin(splits, nodes).all():
         raise damaged("A split of categories has none.")
     if not categorical[split_columns[splits]].all():
-        raise damaged("A split of categories is of a column of numbers.")
+        raise damaged("A split by categories has a column that the file declares numeric.")
     return written | {
         "split_type": by_category.tolist(),
         "categories_nodes": nodes.tolist(),

@@ -73,14 +73,18 @@ def _only_table(names: Sequence[str]) -> str:
     """The only one that may be a table. Raises InvalidData where there are several."""
     tables = [name for name in names if _is_table(name)] or names
     if len(tables) > 1:
-        listed = ", ".join(quoted(name) for name in tables[:MAX_LISTED_MEMBERS])
-        more = f" and {len(tables) - MAX_LISTED_MEMBERS} more" if len(tables) > MAX_LISTED_MEMBERS else ""
         _refuse(
-            f"The zip archive holds {len(tables)} files, {listed}{more}: give the one that is the table as "
+            f"The zip archive holds {len(tables)} files, {listed(tables)}: give the one that is the table as "
             f"member={tables[0]}, or upload each as a dataset of its own.",
             "several_tables",
         )
     return tables[0]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, in quotes, and the number of the others."""
+    more = f" and {len(names) - MAX_LISTED_MEMBERS} more" if len(names) > MAX_LISTED_MEMBERS else ""
+    return ", ".join(quoted(name) for name in names[:MAX_LISTED_MEMBERS]) + more
 
 
 def _is_table(name: str) -> bool:

@@ -1,6 +1,9 @@
 """ARFF files, dense and sparse: the declared kinds hold, and every fault names its line."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.errors import InvalidData
 
+ROOT = Path(__file__).parents[2]
 HEADER = b"""% made by a program
 @RELATION 'weather data'
 
@@ -161,3 +165,42 @@ def test_a_plain_file_and_one_in_quotes_are_read_alike(parse):
         {"values": "b c", "counts": 1500},
     ]
     assert plain.schema == pa.schema([("x", pa.float64()), ("c", pa.string())])
+
+
+SMALL = b"@relation r\n@attribute a numeric\n@attribute b string\n@data\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (SMALL + b"{" + b"9" * 5000 + b" 1}\n", 5),
+        (SMALL + b"1,'\\ud83d'\n", 5),
+        (SMALL.replace(b"numeric", b"{'\\ude00',c}") + b"c,x\n", 2),
+        (SMALL.replace(b" a ", b" '\\ud83d' ") + b"1,x\n", 2),
+    ],
+)
+def test_numbers_of_any_length_and_halves_of_characters_are_refused(parse, data, line):
+    with pytest.raises(InvalidData) as refused:
+        parse(data)
+    assert refused.value.faults[0].pointer == f"/line/{line}"
+
+
+def test_both_halves_are_a_character(parse):
+    _, table = parse(SMALL + b"1,'\\ud83d\\ude00 \\u00e9'\n")
+    assert table.column("b").to_pylist() == ["\U0001f600 é"]
+
+
+def test_long_lines_are_read_in_one_pass():
+    """In a child with a time limit: were blanks tried again from each of them, it would take 10¹¹ steps."""
+    program = """
+from app.errors import InvalidData
+from app.ingest import arff, arff_header
+blanks, levels = " " * 1_000_000, ",".join(map(str, range(400_000)))
+texts = ["{" + blanks, "," + blanks + "'a", ",{" + blanks, "1" + blanks + "'a", "'" + blanks, blanks + "%" + blanks]
+for text in texts:
+    arff._WEIGHT.search(text), arff._WEIGHTED.search(text.encode())
+    for pattern in (arff._CELL, arff._PAIR, arff._BLANK_SEPARATED, arff._BEFORE_COMMENT):
+        pattern.match(text)
+assert len(arff_header._levels("{" + levels + "}", 1)) == 400_000
+"""
+    subprocess.run([sys.executable, "-P", "-c", program], check=True, timeout=60, cwd=ROOT)

@@ -1,7 +1,7 @@
 """Reading options of a file, as parameters of an address and as fields of a form."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 from fastapi import Depends, Form, Query
 from python_multipart.multipart import parse_options_header
@@ -66,16 +66,11 @@ def _from_query(
     comment: Annotated[str | None, Query(min_length=1, max_length=8, description=COMMENT)] = None,
     duplicate_names: Annotated[DuplicateNames | None, Query(description=DUPLICATE_NAMES)] = None,
 ) -> ReadOptions:
-    others = _given(
-        sheet=sheet,
-        member=member,
-        delimiter=delimiter,
-        skip_rows=skip_rows,
-        header_row=header_row,
-        comment=comment,
+    return _options(
+        "query", header=header, encoding=encoding, missing=missing, kinds=kinds, sheet=sheet, member=member,
+        delimiter=delimiter, skip_rows=skip_rows, header_row=header_row, comment=comment,
         duplicate_names=duplicate_names,
-    )
-    return _options("query", header=header, encoding=encoding, missing=missing, kinds=kinds, others=others)
+    )  # fmt: skip
 
 
 def _from_form(
@@ -92,21 +87,11 @@ def _from_form(
     comment: Annotated[str | None, Form(min_length=1, max_length=8, description=COMMENT)] = None,
     duplicate_names: Annotated[DuplicateNames | None, Form(description=DUPLICATE_NAMES)] = None,
 ) -> ReadOptions:
-    others = _given(
-        sheet=sheet,
-        member=member,
-        delimiter=delimiter,
-        skip_rows=skip_rows,
-        header_row=header_row,
-        comment=comment,
+    return _options(
+        header=header, encoding=encoding, missing=missing, kinds=kinds, sheet=sheet, member=member,
+        delimiter=delimiter, skip_rows=skip_rows, header_row=header_row, comment=comment,
         duplicate_names=duplicate_names,
-    )
-    return _options(header=header, encoding=encoding, missing=missing, kinds=kinds, others=others)
-
-
-def _given(**options: object) -> dict[str, Any]:
-    """Those of the options that are given."""
-    return {name: value for name, value in options.items() if value is not None}
+    )  # fmt: skip
 
 
 OptionsOfQuery = Annotated[ReadOptions, Depends(_from_query)]
@@ -119,7 +104,7 @@ def _options(
     encoding: str | None,
     missing: Sequence[str] | None,
     kinds: str | None,
-    others: Mapping[str, Any],
+    **others: object,
 ) -> ReadOptions:
     """Raises InvalidRequest with every fault. where: first steps of its pointers."""
     faults: list[Fault] = []
@@ -136,7 +121,7 @@ def _options(
         encoding=known,
         missing=list(missing or ()),
         kinds=given,
-        **others,
+        **{name: value for name, value in others.items() if value is not None},
     )
 
 
