@@ -1,0 +1,1 @@
+"""Algorithms beside their fastest rivals over shapes of tables: python -m tests.benchmarks.shapes."""

@@ -1,0 +1,1 @@
+"""Cases by family of algorithms: each file has a function `cases`."""
