@@ -3,7 +3,8 @@ r"""Principal components: the few directions in which a table varies most.
 The orthogonal projection onto p directions that keeps the most variance, and so the most of the squared distances
 between rows, and so the one from which the rows are rebuilt with the least error. The directions
 are eigenvectors of the covariance matrix S = (1/n) Σ (xᵢ − x̄)(xᵢ − x̄)ᵀ, found from S where rows are many, and
-by a singular value decomposition of the centred table where rows are few or small variances matter.
+by a singular value decomposition of the centred table where rows are few or small variances matter. Few directions of
+a large table come from a block Krylov iteration, which goes on until they are right to rounding.
 Each direction is turned so that its largest loading is positive. A table that memory does not hold is read in blocks,
 whose covariances are merged.
 
@@ -65,19 +66,24 @@ class State(NamedTuple):
 
 
 def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
-    return _fitted(params, principal(data.x, data.weights, lambda values: _kept(params, values)))
+    return _fitted(params, principal(data.x, data.weights, lambda values: _kept(params, values), _count(params)))
 
 
 def fit_blocks(params: PCA, rows: StreamedRows, context: Context) -> Fit[State]:
-    return _fitted(params, streamed_principal(rows, lambda values: _kept(params, values)))
+    return _fitted(params, streamed_principal(rows, lambda values: _kept(params, values), _count(params)))
 
 
 def _fitted(params: PCA, spectrum: Spectrum) -> Fit[State]:
-    mean, values, directions = spectrum
+    mean, values, directions, total = spectrum
     p = _kept(params, values)
     short = params.variance is None and p < params.n_components
     warnings = (f"There are only {p} directions, not {params.n_components}.",) if short else ()
-    return Fit(State(mean, directions[:p], values[:p], float(values.sum())), iterations=1, warnings=warnings)
+    return Fit(State(mean, directions[:p], values[:p], total), iterations=1, warnings=warnings)
+
+
+def _count(params: PCA) -> int | None:
+    """Number of directions to keep, if it does not depend on the variances."""
+    return params.n_components if params.variance is None else None
 
 
 def _kept(params: PCA, values: Vector) -> int:
