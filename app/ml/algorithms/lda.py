@@ -5,10 +5,11 @@ The directions w₁, w₂, … maximise the ratio of the scatter between classes
     w'S_B w / w'S_W w,   S_W = (1/W) Σ vᵢ (xᵢ − m_c(i))(xᵢ − m_c(i))',   S_B = Σ_c π_c (m_c − m)(m_c − m)',
 
 with row weights v that add up to W, class means m_c, shares of the classes π_c and m the mean of all rows. For two
-classes there is one, proportional to S_W⁻¹(m₁ − m₂); for k classes there are at most k − 1. Neither scatter is formed:
-S_W = V D² V' comes from the singular values of the rows less their class means, in columns of unit deviation, and the
-directions from those of the class means in these coordinates. Along each direction the variance within
-the classes is 1 on average, as in scikit-learn. Each is turned so that its largest loading is positive, columns counted
+classes there is one, proportional to S_W⁻¹(m₁ − m₂); for k classes there are at most k − 1. S_W is the scatter of all
+rows less that of the class means, from one pass over the rows, in columns of unit deviation; where it has lost digits,
+S_W = V D² V' comes from the singular values of the rows less their class means. The directions are those of the class
+means in the coordinates in which S_W is the unit matrix. Along each direction the variance within the classes is 1 on
+average, as in scikit-learn. Each is turned so that its largest loading is positive, columns counted
 in their deviations.
 
 With `shrinkage` α the scatter within is (1 − α) S_W + α tr(S_W)/d · I, which helps where columns are many and rows few.
@@ -50,7 +51,9 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
-from app.ml.numerics.linear_algebra.whitening import spread, whitening
+from app.ml.numerics.clustering.bounds import Clusters
+from app.ml.numerics.linear_algebra.covariance import covariance
+from app.ml.numerics.linear_algebra.whitening import spread, whitening, whitening_of
 
 
 class LDA(Params):
@@ -79,14 +82,57 @@ class State(NamedTuple):
     """(k, p) coordinates of the class means; NaN for a class without rows."""
 
 
-def fit(params: LDA, data: Data, context: Context) -> Fit[State]:
+class Scatter(NamedTuple):
+    """Classes of the rows in columns of unit deviation, and coordinates in which the scatter within them is round."""
+
+    mean: Vector
+    """(d,) of all rows, in the table's units."""
+    unit: Vector
+    """(d,) deviations; infinite for a column that differs by rounding only."""
+    mass: Vector
+    """(k,) shares of the classes."""
+    means: Matrix
+    """(k, d) of the classes less that of all rows; zeros for a class without rows."""
+    turn: Matrix
+    """(d, r)"""
+
+
+def _in_one_pass(params: LDA, data: Data) -> Scatter | None:
+    """None: rows are few, or the sums have lost too many digits."""
+    n, d = data.x.shape
+    k = data.targets.shape[1]
+    if n <= d + k:
+        return None
+    total = covariance(data.x, data.weights)
+    deviation = np.sqrt(total.matrix.diagonal())
+    if not deviation.all() or not np.isfinite(total.matrix).all():
+        return None
+    classes = Clusters.of(data.x, data.weights, data.codes, k)
+    mass = classes.masses / classes.masses.sum()
+    means = (classes.sums / np.where(mass > 0, classes.masses, 1.0)[:, None] - total.mean) / deviation
+    means[mass == 0] = 0.0
+    within = total.matrix / deviation / deviation[:, None] - (mass[:, None] * means).T @ means
+    turn = whitening_of(within, params.shrinkage)
+    return None if turn is None else Scatter(total.mean, deviation, mass, means, turn)
+
+
+def _by_factor(params: LDA, data: Data) -> tuple[Scatter, list[str]]:
+    """And warnings."""
     share = data.weights / data.weights.sum()
     mass = share @ data.targets
-    present = mass > 0
     mean, unit = spread(data.x, share)
     z = (data.x - mean) / unit
-    means = data.targets.T @ (share[:, None] * z) / np.where(present, mass, 1.0)[:, None]
+    means = data.targets.T @ (share[:, None] * z) / np.where(mass > 0, mass, 1.0)[:, None]
     turn, warnings = whitening(np.sqrt(share)[:, None] * (z - means[data.codes]), params.shrinkage)
+    return Scatter(mean, unit, mass, means, turn), warnings
+
+
+def fit(params: LDA, data: Data, context: Context) -> Fit[State]:
+    scatter, warnings = _in_one_pass(params, data), list[str]()
+    if scatter is None:
+        scatter, warnings = _by_factor(params, data)
+    mean, unit, mass, means, turn = scatter
+    present = mass > 0
     between = np.sqrt(mass)[:, None] * means @ turn
     _, values, directions = scipy.linalg.svd(between, full_matrices=False)
     most = min(int(present.sum()) - 1, turn.shape[1])

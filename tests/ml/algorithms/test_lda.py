@@ -99,3 +99,21 @@ def test_one_class_has_no_direction():
 def test_a_target_is_needed():
     with pytest.raises(InvalidData, match="0 values for 2 rows"):
         Data.of(Task.PROJECTION, np.zeros((2, 1)), target=TargetKind.CLASSES)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.2])
+@pytest.mark.parametrize("apart", [1.0, 1e5])
+def test_one_pass_and_the_factor_agree(shrinkage, apart, monkeypatch):
+    """Classes far apart leave the scatter within them in the last digits of that of all rows: the factor takes over."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=500)
+    x = rng.normal(size=(500, 6)) @ rng.normal(size=(6, 6)) + apart * rng.normal(size=(3, 6))[y] + 10
+    weights = rng.uniform(0.5, 2, 500)
+    passes = lda._in_one_pass(lda.LDA(shrinkage=shrinkage), of(x, y, weights=weights))
+    assert (passes is None) == (apart > 1)
+    state = fitted(x, y, weights=weights, shrinkage=shrinkage).state
+    monkeypatch.setattr(lda, "_in_one_pass", lambda *_: None)
+    factor = fitted(x, y, weights=weights, shrinkage=shrinkage).state
+    np.testing.assert_allclose(state.ratio, factor.ratio, rtol=1e-7)
+    np.testing.assert_allclose(state.loadings, factor.loadings, rtol=1e-6, atol=1e-9 * np.abs(factor.loadings).max())
+    np.testing.assert_allclose(state.centres, factor.centres, rtol=1e-6)

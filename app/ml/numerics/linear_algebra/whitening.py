@@ -1,10 +1,15 @@
-"""Coordinates in which a scatter matrix is the unit matrix, from a factor of it: the matrix itself is never formed."""
+"""Coordinates in which a scatter matrix is the unit matrix: from the matrix, or from a factor of it, which keeps all
+digits of the directions that hardly vary.
+"""
 
 import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.solve import EPS
+
+TRUSTED = 1e-8
+"""Reciprocal condition number of a scatter in columns of unit deviation above which it holds enough digits itself."""
 
 
 def spread(x: Matrix, share: Vector) -> tuple[Vector, Vector]:
@@ -34,3 +39,16 @@ def whitening(factor: Matrix, shrinkage: float) -> tuple[Matrix, list[str]]:
     lost = d - int(kept.sum())
     warnings = [f"In {lost} of {d} directions no class varies: they are left out. Set `shrinkage` to keep them."]
     return axes[kept].T / values[kept], warnings if lost else []
+
+
+def whitening_of(scatter: Matrix, shrinkage: float) -> Matrix | None:
+    """(d, d) of coordinates in which a scatter matrix (d, d) is the unit matrix, shrunk as in `whitening`.
+
+    scatter: in columns of unit deviation, whose sums are right to a rounding of 1. None: it has lost too many digits.
+    """
+    d = len(scatter)
+    shrunk = (1 - shrinkage) * scatter + shrinkage * scatter.trace() / d * np.eye(d)
+    factor, failed = scipy.linalg.lapack.dpotrf(shrunk, lower=True)
+    if failed or not scipy.linalg.lapack.dpocon(factor, 1.0, uplo="L")[0] > TRUSTED:
+        return None
+    return np.asarray(scipy.linalg.solve_triangular(factor, np.eye(d), lower=True, check_finite=False).T)
