@@ -12,17 +12,18 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.linear_algebra.positive_system import Factored
 
 BLOCK = 1024
 """Rows worked on at a time."""
+BLOCK_NUMBERS = 32_768
+"""Numbers worked on at a time where there are few columns."""
 SAMPLE = 256
 """Number of rows that show where the columns lie."""
 SMALL = 20_000
 """Numbers in a table up to which residuals are found with all the digits the processor has (mostly 64 bits, not 53)."""
 NEAR = 1e3
 """A shift is near the mean if the squares about it are at most this many times those about the mean: three digits."""
-SINGULAR = 1e-10
-"""Reciprocal condition number of the equations below which they are not to be trusted."""
 
 
 class NormalEquations(NamedTuple):
@@ -41,6 +42,7 @@ class Corrected(NamedTuple):
     """(d, k)."""
     square: Vector
     """(k,) weighted sums of squared residuals."""
+    system: Factored
 
 
 def normal_equations(x: Matrix, y: Matrix, weights: Vector, *, intercept: bool) -> NormalEquations:
@@ -68,53 +70,52 @@ def solve_normal(x: Matrix, y: Matrix, weights: Vector, equations: NormalEquatio
     By Cholesky, corrected once with the residuals of the data. None where the equations are not to be trusted.
     """
     gram, cross, *_ = equations
-    shifted = gram + penalty * np.eye(len(gram))
-    # Unit diagonal: nearly the best scaling there is (van der Sluis 1969).
-    scale = np.sqrt(shifted.diagonal())
-    if not (scale.all() and np.isfinite(scale).all()):
+    system = Factored.of(gram + penalty * np.eye(len(gram)) if penalty else gram)
+    if system is None:
         return None
-    system = shifted / scale / scale[:, None]
-    factor, failed = scipy.linalg.lapack.dpotrf(system, lower=True)
-    if failed or scipy.linalg.lapack.dpocon(factor, np.abs(system).sum(axis=0).max(), uplo="L")[0] < SINGULAR:
-        return None
-
-    def solve(right: Matrix) -> Matrix:
-        solution: Matrix = scipy.linalg.cho_solve((factor, True), right / scale[:, None])
-        return solution / scale[:, None]
-
-    coef = solve(cross)
+    coef = system.solve(cross)
     gradient, square = _residuals(x, y, weights, equations, coef)
-    step = solve(gradient - penalty * coef)
+    step = system.solve(gradient - penalty * coef)
     coef += step
     change = 2 * (step * gradient).sum(axis=0) - (step * (gram @ step)).sum(axis=0)
     if (np.abs(change) > 1e-6 * square).any():  # nearly nothing is left: rounding of the first solution shows
-        return Corrected(coef, _residuals(x, y, weights, equations, coef)[1])
-    return Corrected(coef, square - change)
+        return Corrected(coef, _residuals(x, y, weights, equations, coef)[1], system)
+    return Corrected(coef, square - change, system)
 
 
 def _near_the_mean(x: Matrix, y: Matrix) -> Vector:
-    """(d + k,) means of a few rows; where these are all alike the value itself: a constant leaves exact zeros."""
+    """(d + k,) means of a few rows, or 0 where these are nearer to 0 than to each other; where they are all alike the
+    value itself: a constant leaves exact zeros.
+    """
     rows = slice(None, None, -(-len(x) // SAMPLE))
     sample = np.concatenate([x[rows], y[rows]], axis=1)
-    alike = (sample == sample[0]).all(axis=0)
-    return np.asarray(np.where(alike, sample[0], sample.mean(axis=0)))
+    alike, mean = (sample == sample[0]).all(axis=0), sample.mean(axis=0)
+    near_zero = np.abs(mean) <= sample.std(axis=0)
+    return np.asarray(np.where(alike, sample[0], np.where(near_zero, 0.0, mean)))
 
 
 def _sums(x: Matrix, y: Matrix, weights: Vector, shift: Vector) -> tuple[Matrix, Vector]:
     """Weighted sums of the products (d + k, d + k), and of the values (d + k,), of both matrices less the shift."""
-    d = x.shape[1]
+    d, m = x.shape[1], len(shift)
     even = bool((weights == 1).all())
-    buffer = np.empty((min(BLOCK, len(x)), len(shift)))
-    gram, total = np.zeros((len(shift), len(shift))), np.zeros(len(shift))
-    for rows in _blocks(len(x)):
-        part = buffer[: rows.stop - rows.start]
-        np.subtract(x[rows], shift[:d], out=part[:, :d])
-        np.subtract(y[rows], shift[d:], out=part[:, d:])
-        root = np.sqrt(weights[rows])
-        if not even:
-            part *= root[:, None]
-        gram += part.T @ part
-        total += root @ part
+    gram, total = np.zeros((m, m), order="F"), np.zeros(m)
+    if even and x.size > SMALL and not shift.any():
+        gram[:d, :d] = scipy.linalg.blas.dsyrk(1.0, x.T)
+        gram[:d, d:], gram[d:, d:] = x.T @ y, y.T @ y
+        total = np.append(np.ones(len(x)) @ x, y.sum(axis=0))
+    else:
+        step = max(BLOCK, BLOCK_NUMBERS // m)
+        buffer = np.empty((min(step, len(x)), m))
+        for rows in _blocks(len(x), step):
+            part = buffer[: rows.stop - rows.start]
+            np.subtract(x[rows], shift[:d], out=part[:, :d])
+            np.subtract(y[rows], shift[d:], out=part[:, d:])
+            root = np.sqrt(weights[rows])
+            if not even:
+                part *= root[:, None]
+            gram = scipy.linalg.blas.dsyrk(1.0, part.T, beta=1.0, c=gram, overwrite_c=True)
+            total += root @ part
+    gram += np.triu(gram, 1).T  # both ways leave the lower triangle zero
     return gram, total
 
 
@@ -138,5 +139,5 @@ def _residuals(
     return gradient - np.outer(mean, left) if close else gradient, square
 
 
-def _blocks(rows: int) -> Iterator[slice]:
-    return (slice(start, min(start + BLOCK, rows)) for start in range(0, rows, BLOCK))
+def _blocks(rows: int, step: int = BLOCK) -> Iterator[slice]:
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.sparse_rows import sparse
+from app.ml.numerics.linear_algebra.conditioned_columns import conditioning, conditioning_of_products
 from app.ml.numerics.linear_algebra.normal_equations import normal_equations, solve_normal
+from app.ml.numerics.linear_algebra.positive_system import EPS as EPS  # noqa: PLC0414 - for all who solve
+from app.ml.numerics.linear_algebra.wide_rows import UnshiftedSolution, solve_wide, without_mean_direction
 
-EPS = float(np.finfo(np.float64).eps)
 ILL_CONDITIONED = 1e6
 """Inputs known to six digits leave nothing of the solution beyond this condition number."""
 
@@ -40,8 +42,8 @@ class Solution(NamedTuple):
     """(k,) weighted sums of squared residuals."""
     mean: Vector
     """(d,) what was subtracted from the inputs: their weighted mean, or zero without an intercept."""
-    gram: Matrix | None = None
-    """(d, d) weighted products of the centred inputs, if they were needed."""
+    covariance_factor: Callable[[], Matrix]
+    """Computes F (d, r) with FFᵀ the pseudo-inverse of the weighted products of the centred inputs; for penalty 0."""
 
 
 def near_one(size: float) -> float:
@@ -90,28 +92,40 @@ def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, int
     x: (n, d); y: (n, k); weights: (n,) positive. With penalty 0 and dependent columns the solution is the shortest
     β, which is also the limit of a vanishing penalty.
 
-    By the normal equations, corrected once with the residuals; where they are not to be trusted, and for more columns
-    than rows, the singular value decomposition takes over.
+    By the normal equations, or with more columns than rows by as many equations as rows, corrected once with the
+    residuals; where these are not to be trusted, the singular value decomposition takes over.
     """
-    if x.shape[1] <= x.shape[0]:
+    n, d = x.shape
+    if d <= n - intercept:
         equations = normal_equations(x, y, weights, intercept=intercept)
         solved = solve_normal(x, y, weights, equations, penalty)
         if solved is not None:
             constant = equations.middle - equations.mean @ solved.coef
-            result = _conditioning_of(equations.gram)
-            return Solution(solved.coef, constant, *result, solved.square, equations.mean, equations.gram)
-    inputs, targets = ((centred if intercept else _as_is)(part, weights) for part in (x, y))
-    root = np.sqrt(weights)[:, None]
-    a, b = inputs.x * root, targets.x * root
-    coef, rank, condition = _by_svd(a, b, penalty)
+            system = solved.system
+            result = conditioning_of_products(equations.gram, system, penalty)
+
+            def factor() -> Matrix:
+                if system.well_conditioned:
+                    return system.root()
+                return covariance_factor(weighted_rows(x, y, weights, intercept=intercept)[2])
+
+            return Solution(solved.coef, constant, *result, solved.square, equations.mean, factor)
+    inputs, targets, a, b = weighted_rows(x, y, weights, intercept=intercept)
+    found = None
+    if d > n - intercept > 0:
+        found = solve_wide(*(without_mean_direction(a, b, weights) if intercept else (a, b)), penalty)
+    coef, rank, condition, factor = found or _by_svd(a, b, penalty)
     square = ((b - a @ coef) ** 2).sum(axis=0)
-    return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition, square, inputs.mean)
+    return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition, square, inputs.mean, factor)
 
 
-def solve_ridge(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
-    """Minimise ‖b − aβ‖² + penalty‖β‖² as `weighted_ridge` does: β (d, k), rank and condition number of a (n, d)."""
-    found = weighted_ridge(a, b, np.ones(len(a)), penalty, intercept=False)
-    return found.coef, found.rank, found.condition
+def weighted_rows(x: Matrix, y: Matrix, weights: Vector, *, intercept: bool) -> tuple[Centred, Centred, Matrix, Matrix]:
+    """Inputs and targets less their means if there is an intercept, and the same times the roots of the weights."""
+    inputs, targets = ((centred if intercept else _as_is)(part, weights) for part in (x, y))
+    if (weights == 1).all():
+        return inputs, targets, inputs.x, targets.x
+    root = np.sqrt(weights)[:, None]
+    return inputs, targets, inputs.x * root, targets.x * root
 
 
 def positive_solver(a: Matrix) -> Callable[[Vector], Vector]:
@@ -130,36 +144,40 @@ def positive_solver(a: Matrix) -> Callable[[Vector], Vector]:
     return lambda b: np.asarray(vectors @ (vectors.T @ (b / scale) / values) / scale)
 
 
-def _conditioning_of(gram: Matrix) -> tuple[int, float]:
-    """Rank and condition number of the columns whose products these are."""
-    length = np.sqrt(gram.diagonal())
-    unit = np.where(length > 0, length, 1.0)
-    eigenvalues = scipy.linalg.eigvalsh(gram / unit / unit[:, None])
-    return _conditioning(np.sqrt(np.maximum(eigenvalues[::-1], 0)), np.sqrt(len(gram) * EPS), len(gram))
-
-
 def _as_is(x: Matrix, _weights: Vector) -> Centred:
     return Centred(x, np.zeros(x.shape[1]))
 
 
-def _by_svd(a: Matrix, b: Matrix, penalty: float) -> tuple[Matrix, int, float]:
+def covariance_factor(a: Matrix) -> Matrix:
+    """F (d, r) with FFᵀ = (aᵀa)⁺, the pseudo-inverse, for a (n, d) of rank r.
+
+    From a triangular factor of `a`, whose singular values are those of `a`: the product aᵀa would lose half the digits.
+    """
+    return _by_svd(a, np.zeros((len(a), 0)), 0.0).covariance_factor()
+
+
+def _by_svd(a: Matrix, b: Matrix, penalty: float) -> UnshiftedSolution:
     n, d = a.shape
     length = np.sqrt((a * a).sum(axis=0))
     unit = np.where(length > 0, length, 1.0)
-    # Only a fit without penalty is free to choose the units of its columns.
+    # Only a fit without penalty is free to choose the units of its columns: they keep the rank clear of that choice.
     scale = unit if penalty == 0 and d <= n else np.ones(d)
-    u, s, vt = scipy.linalg.svd(a / scale, full_matrices=False)
-    kept = s > max(n, d) * EPS * s.max(initial=0.0)
-    gain = np.where(kept, s, 0.0) / np.where(kept, s * s + penalty, 1.0)
-    coef = (vt.T @ (gain[:, None] * (u.T @ b))) / scale[:, None]
-    if penalty == 0 and d <= n and not kept.all():
-        null, _ = np.linalg.qr((vt[~kept] / scale).T)
-        coef -= null @ (null.T @ coef)
-    values = s if scale is unit else scipy.linalg.svdvals(a / unit)
-    return coef, *_conditioning(values, max(n, d) * EPS, d)
+    rows = a / scale
+    if n > d + b.shape[1]:  # the same products in fewer rows
+        both = scipy.linalg.qr(np.column_stack([rows, b]), mode="r", overwrite_a=True)[0][: d + b.shape[1]]
+        rows, b = both[:, :d], both[:, d:]
+    u, s, vt = scipy.linalg.svd(rows, full_matrices=False)
+    large = s > max(n, d) * EPS * s.max(initial=0.0)
+    null = np.linalg.qr((vt[~large] / scale).T)[0] if penalty == 0 and d <= n and not large.all() else np.zeros((d, 0))
 
+    def shortest(part: Matrix) -> Matrix:
+        part = part / scale[:, None]
+        return np.asarray(part - null @ (null.T @ part))
 
-def _conditioning(values: Vector, threshold: float, d: int) -> tuple[int, float]:
-    """Rank and condition number from singular values in descending order."""
-    rank = int((values > threshold * values.max(initial=0.0)).sum())
-    return rank, float(values[0] / values[-1]) if rank == d and d > 0 else float("inf") if d > 0 else 1.0
+    gain = np.where(large, s, 0.0) / np.where(large, s * s + penalty, 1.0)
+    values = s if scale is unit else scipy.linalg.svdvals(rows * (scale / unit))
+    return UnshiftedSolution(
+        shortest(vt.T @ (gain[:, None] * (u.T @ b))),
+        *conditioning(values, max(n, d) * EPS, d),
+        lambda: shortest(vt[large].T / s[large]),
+    )

@@ -9,8 +9,8 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.linear_algebra.least_squares import covariance_factor
-from app.ml.numerics.linear_algebra.solve import Centred, centred, solve_ridge
+from app.ml.numerics.linear_algebra.positive_system import Factored
+from app.ml.numerics.linear_algebra.solve import weighted_ridge, weighted_rows
 
 UNDECIDED = 1e-4
 """Rows that keep less than this of their own residual: the others do not determine their prediction, or barely."""
@@ -22,24 +22,26 @@ def left_out(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept
     x: (n, d); y: (n, k); weights: (n,) positive. Without `intercept` b is 0. NaN in rows whose prediction the
     others leave open, or determine only just.
     """
-
-    def moved(part: Matrix) -> Centred:
-        return centred(part, weights) if intercept else Centred(part, np.zeros(part.shape[1]))
-
-    inputs, targets = moved(x), moved(y)
-    root = np.sqrt(weights)[:, None]
-    a, b = inputs.x * root, targets.x * root
-    coef, _, condition = solve_ridge(a, b, penalty)
+    inputs, targets, a, _ = weighted_rows(x, y, weights, intercept=intercept)
+    found = weighted_ridge(x, y, weights, penalty, intercept=intercept)
+    leverage = leverages(a, penalty) if penalty else _squared_lengths(a @ found.covariance_factor())
     own = weights / weights.sum() if intercept else np.zeros(len(x))
-    rest = 1 - own - leverages(a, penalty, condition)
+    rest = 1 - own - leverage
     rest[rest < UNDECIDED] = np.nan
-    return np.asarray(y - (targets.x - inputs.x @ coef) / rest[:, None])
+    return np.asarray(y - (targets.x - inputs.x @ found.coef) / rest[:, None])
 
 
-def leverages(a: Matrix, penalty: float, condition: float = np.inf) -> Vector:
-    """The diagonal (n,) of a(aᵀa + penalty)⁺aᵀ for a (n, d); `condition` as in `covariance_factor`."""
-    if penalty == 0:
-        return np.asarray(((a @ covariance_factor(a, condition)) ** 2).sum(axis=1))
-    d = a.shape[1]
+def leverages(a: Matrix, penalty: float) -> Vector:
+    """The diagonal (n,) of a(aᵀa + penalty)⁻¹aᵀ for a (n, d) and a penalty above 0."""
+    n, d = a.shape
+    products = a @ a.T if n < d else a.T @ a
+    system = Factored.of(products + penalty * np.eye(len(products)))
+    if system is not None and system.well_conditioned:
+        root = system.root()
+        return 1 - penalty * _squared_lengths(root) if n < d else _squared_lengths(a @ root)
     triangle = scipy.linalg.qr(np.vstack([a, np.sqrt(penalty) * np.eye(d)]), mode="r")[0][:d]
-    return np.asarray((scipy.linalg.solve_triangular(triangle, a.T, trans="T") ** 2).sum(axis=0))
+    return _squared_lengths(scipy.linalg.solve_triangular(triangle, a.T, trans="T").T)
+
+
+def _squared_lengths(rows: Matrix) -> Vector:
+    return np.asarray((rows**2).sum(axis=1))

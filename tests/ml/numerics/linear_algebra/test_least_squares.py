@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from app.ml.numerics.linear_algebra.least_squares import covariance_factor, least_squares
+from app.ml.numerics.linear_algebra.least_squares import least_squares
+from app.ml.numerics.linear_algebra.solve import covariance_factor
 
 
 @pytest.mark.parametrize(("n", "d", "rank"), [(30, 5, 5), (30, 5, 3), (6, 10, 6), (6, 10, 2), (1, 3, 1), (4, 1, 0)])
