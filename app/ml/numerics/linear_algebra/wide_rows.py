@@ -18,6 +18,8 @@ from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.conditioned_columns import conditioning_of_products, rank_of_products
 from app.ml.numerics.linear_algebra.positive_system import Factored
 
+TRUSTED_SYSTEM = 1e-8
+"""Reciprocal condition number of the equations with a penalty from which they are trusted."""
 TRUSTED_TRIANGLE = 1e-9
 """Reciprocal condition number of the triangular factor of Aᵀ from which it is trusted."""
 
@@ -29,7 +31,7 @@ class UnshiftedSolution(NamedTuple):
     """(d, k)."""
     rank: int
     condition: float
-    """As of `Solution`; infinite for more columns than rows."""
+    """That of `Solution`; infinite for more columns than rows."""
     covariance_factor: Callable[[], Matrix]
     """Computes F (d, r) with FFᵀ = (aᵀa)⁺; for penalty 0."""
 
@@ -53,7 +55,7 @@ def solve_wide(a: Matrix, b: Matrix, penalty: float) -> UnshiftedSolution | None
     system = Factored.of(products + penalty * np.eye(len(a)) if penalty else products)
     if not penalty and (system is None or not system.well_conditioned):
         return _by_orthogonal_factors(a, b)
-    if system is None:
+    if system is None or system.reciprocal < TRUSTED_SYSTEM:
         return None
     dual = system.solve(b)
     dual += system.solve(b - a @ (a.T @ dual) - penalty * dual)

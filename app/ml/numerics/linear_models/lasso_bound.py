@@ -4,14 +4,14 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Vector
-from app.ml.numerics.linear_models.lasso_path import Moments, Path, follow
+from app.ml.numerics.linear_models.lasso_path import Path, Problem
 
 WEAKEST = 1e-9
 """The share of the first penalty below which a bound does not bind."""
 
 
 def at_bound(
-    moments: Moments, penalties: Vector, found: Path, bound: float, *, tol: float, max_iter: int
+    problem: Problem, penalties: Vector, found: Path, bound: float, *, tol: float, max_iter: int
 ) -> tuple[Vector, Path, int]:
     """The penalties and their path with one more, whose coefficients have the size of the bound, and its place.
 
@@ -22,7 +22,7 @@ def at_bound(
     start = found.coefs[after - 1]
 
     def at(penalty: float) -> Path:
-        return follow(moments, np.array([penalty]), start, tol, max_iter)
+        return problem.follow(np.array([penalty]), start, tol, max_iter)
 
     def excess(penalty: float) -> float:
         return float(np.abs(at(penalty).coefs).sum() - bound)

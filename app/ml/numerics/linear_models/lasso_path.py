@@ -8,7 +8,7 @@ References: Friedman, Hastie & Tibshirani (2010), J. Stat. Softw. 33(1); Massias
 Learn. Res. 80:3315.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,17 @@ class Moments(NamedTuple):
         """The penalty from which on all coefficients are zero."""
         return 2 * float(np.abs(self.product).max(initial=0.0))
 
+    @property
+    def columns(self) -> int:
+        return len(self.product)
+
+    def follow(self, penalties: Vector, start: Vector, tol: float, max_iter: int) -> "Path":
+        """The path, by `descend`; see `Problem`."""
+        m, d = len(penalties), len(start)
+        path = Path(np.empty((m, d)), np.empty(m), np.empty(m, np.int64))
+        descend(*self, penalties / 2, start, tol, max_iter, *path)
+        return path
+
 
 class Path(NamedTuple):
     """The fits of m penalties."""
@@ -48,15 +59,22 @@ class Path(NamedTuple):
     """(m,)."""
 
 
-def follow(moments: Moments, penalties: Vector, start: Vector, tol: float, max_iter: int) -> Path:
-    """For each penalty minimise ‖b − aβ‖² + penalty‖β‖₁, each fit starting from the last, the first from `start` (d,).
+class Problem(Protocol):
+    """‖b − aβ‖² + penalty‖β‖₁ for a (n, d), in whatever form."""
 
-    A fit ends when its gap is no more than `tol`, or after `max_iter` sweeps.
-    """
-    m, d = len(penalties), len(start)
-    path = Path(np.empty((m, d)), np.empty(m), np.empty(m, np.int64))
-    descend(*moments, penalties / 2, start, tol, max_iter, *path)
-    return path
+    @property
+    def largest(self) -> float:
+        """The penalty from which on all coefficients are zero."""
+
+    @property
+    def columns(self) -> int:
+        """Number of coefficients."""
+
+    def follow(self, penalties: Vector, start: Vector, tol: float, max_iter: int) -> Path:
+        """The minima for these penalties, each fit starting from the last, the first from `start` (d,).
+
+        A fit ends when its gap is no more than `tol`, or after `max_iter` sweeps.
+        """
 
 
 @kernel(
@@ -75,7 +93,7 @@ def descend(  # noqa: PLR0917 - a kernel takes its arguments by position
     gaps: Vector,
     sweeps: Labels,
 ) -> None:
-    """`follow`, for halves of the penalties; the result goes into the last three arrays."""
+    """`Moments.follow`, for halves of the penalties; the result goes into the last three arrays."""
     d = product.size
     coef, trial, pull = start.copy(), np.empty(d), np.empty(d)
     active = np.empty(d, np.int64)

@@ -5,7 +5,8 @@ import pytest
 
 from app.ml.contract.algorithm import Data, Task
 from app.ml.numerics.linear_models.fold_sums import Sums, mean_point
-from app.ml.numerics.linear_models.lasso_path import Moments, follow
+from app.ml.numerics.linear_models.lasso_path import Moments
+from app.ml.numerics.linear_models.lasso_rows import LassoRows
 
 
 def twin(moments, penalty, sweeps=20_000):
@@ -31,7 +32,7 @@ def drawn(rng, n=40, d=8, *, rank=None):
 def test_as_the_plain_twin(seed):
     moments = drawn(np.random.default_rng(seed))
     penalties = moments.largest * np.array([0.9, 0.3, 0.05, 0.01])
-    path = follow(moments, penalties, np.zeros(8), 1e-13, 100_000)
+    path = moments.follow(penalties, np.zeros(8), 1e-13, 100_000)
     for penalty, coef in zip(penalties, path.coefs, strict=True):
         np.testing.assert_allclose(coef, twin(moments, penalty), rtol=1e-6, atol=1e-9)
 
@@ -41,27 +42,46 @@ def test_the_gap_closes_on_hard_problems(n, d, rank):
     """As many columns as rows, more, and dependent ones: optimal by the conditions."""
     moments = drawn(np.random.default_rng(n), n, d, rank=rank)
     penalties = moments.largest * np.geomspace(1, 1e-3, 30)
-    path = follow(moments, penalties, np.zeros(d), 1e-10, 10_000)
+    path = moments.follow(penalties, np.zeros(d), 1e-10, 10_000)
     assert (path.gaps <= 1e-10).all()
     assert path.sweeps.max() < 10_000
     pull = 2 * (moments.product[:, None] - moments.gram @ path.coefs.T)
     assert (np.abs(pull) <= penalties * (1 + 1e-4)).all()
 
 
+@pytest.mark.parametrize(("n", "d", "rank"), [(30, 80, 80), (50, 40, 10), (60, 200, 12)])
+def test_a_working_set_of_columns_comes_to_the_same_path(n, d, rank):
+    rng = np.random.default_rng(d)
+    a, b = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d)), rng.normal(size=n)
+    b += a[:, :3].sum(axis=1)
+    rows, moments = LassoRows(a, b), Moments(a.T @ a, a.T @ b, float(b @ b))
+    penalties = moments.largest * np.geomspace(1, 1e-2, 20)
+    for start in (np.zeros(d), rng.normal(size=d) * (np.arange(d) < 5)):
+        ours, twins = (problem.follow(penalties, start, 1e-11, 100_000) for problem in (rows, moments))
+        assert (ours.gaps <= 1e-11).all()
+        pull = 2 * a.T @ (b[:, None] - a @ ours.coefs.T)
+        assert (np.abs(pull) <= penalties * (1 + 1e-5)).all()
+        for penalty, coef, twin_coef in zip(penalties, ours.coefs, twins.coefs, strict=True):
+            values = [((b - a @ c) ** 2).sum() + penalty * np.abs(c).sum() for c in (coef, twin_coef)]
+            assert values[0] == pytest.approx(values[1], rel=1e-10)
+    few = rows.follow(penalties[-1:], np.zeros(d), 1e-15, 4)
+    assert few.sweeps.tolist() == [4]
+
+
 def test_limits_are_kept():
     moments = drawn(np.random.default_rng(0), 30, 25)
-    few = follow(moments, np.array([moments.largest * 1e-3]), np.zeros(25), 1e-15, 4)
+    few = moments.follow(np.array([moments.largest * 1e-3]), np.zeros(25), 1e-15, 4)
     assert few.sweeps.tolist() == [4]
-    none = follow(moments, np.array([moments.largest * 1.01]), np.zeros(25), 1e-10, 100)
+    none = moments.follow(np.array([moments.largest * 1.01]), np.zeros(25), 1e-10, 100)
     assert none.coefs.tolist() == [[0.0] * 25]
     assert none.sweeps.tolist() == [0]
 
 
 def test_columns_of_zeros_and_no_target():
     zeros = Moments(np.diag([0.0, 4]), np.array([0.0, 2]), 1.0)
-    assert follow(zeros, np.array([1.0]), np.zeros(2), 1e-12, 100).coefs.tolist() == [[0, 3 / 8]]
+    assert zeros.follow(np.array([1.0]), np.zeros(2), 1e-12, 100).coefs.tolist() == [[0, 3 / 8]]
     silent = Moments(np.eye(2), np.zeros(2), 0.0)
-    assert follow(silent, np.array([1.0]), np.zeros(2), 1e-12, 100).gaps.tolist() == [0]
+    assert silent.follow(np.array([1.0]), np.zeros(2), 1e-12, 100).gaps.tolist() == [0]
 
 
 def table(rng, n=3000, d=4, shift=0.0):
