@@ -37,6 +37,7 @@ from app.services.reviews import Reviews
 from app.services.served_models import ServedModels
 from app.services.sessions import Sessions
 from app.services.submission import Submission
+from app.services.uploads import Uploads
 from app.settings import Settings
 from app.store.engine import make_engine
 from app.store.model_cache import Cache
@@ -57,6 +58,7 @@ class Services:
     celery: Celery
     datasets: Datasets
     files: Files
+    uploads: Uploads
     submission: Submission
     jobs: Jobs
     attempts: Attempts
@@ -118,6 +120,7 @@ def build(settings: Settings, *, role: str) -> Services:
         celery=celery,
         datasets=datasets,
         files=Files(work, settings),
+        uploads=Uploads(work, datasets, settings),
         submission=Submission(work, announce, settings),
         jobs=Jobs(work),
         attempts=attempts,

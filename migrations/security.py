@@ -16,14 +16,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import InternalError, ProgrammingError
 
 from app.errors import StartFailed
-from app.store import access_tables, annotation_tables, tables
+from app.store import access_tables, annotation_tables, tables, upload_tables
 from migrations.catalogue_facts import Fact, has_options, read_facts, read_login
 
 APP, QUEUE, OWNER = "valiant_app", "valiant_queue", "valiant_owner"
 ROLES = (APP, QUEUE, OWNER)
 """Roles of requests and jobs, of workers that look through all projects, and of a login that maintains the database."""
 STAMP = "alembic_version"
-METADATA = annotation_tables.ReviewRow.metadata  # of the tables of the other two modules as well
+METADATA = annotation_tables.ReviewRow.metadata  # of the tables of the other modules as well
 TABLES = (*METADATA.tables, STAMP)
 PROTECTED = frozenset(name for name, table in METADATA.tables.items() if "project_id" in table.columns)
 """Tables whose rows belong to projects: policies hold for everybody, their owner included."""
@@ -34,7 +34,7 @@ QUEUED = frozenset(
     row.__tablename__
     for row in (
         *(tables.JobRow, tables.JobTransitionRow, tables.JobChunkRow, tables.FileRow, tables.FileChunkRow),
-        access_tables.KeyRow,
+        *(access_tables.KeyRow, upload_tables.UploadRow, upload_tables.UploadChunkRow),
     )
 )
 """Tables that workers look through for all projects, to find what is to be done or is left over."""

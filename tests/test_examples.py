@@ -22,7 +22,7 @@ DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "patch", "delete"}
 BODILESS = {
     "delete_dataset", "delete_model", "delete_model_version", "delete_preference", "delete_review", "delete_session",
-    "download_dataset_file", "download_model_artifact", "read_metrics", "revoke_key",
+    "delete_upload", "download_dataset_file", "download_model_artifact", "read_metrics", "revoke_key",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
 USED = {"run_seconds_per_day": 12.5, "storage_bytes": 200_000}
@@ -220,6 +220,11 @@ def datasets(walk):
     raw = {"headers": {"Content-Type": "application/octet-stream"}, "expected": 201}
     walk("create_dataset", "POST", "/v1/datasets?name=iris&file_format=csv", content=IRIS, **raw)
     walk("create_dataset", "POST", "/v1/datasets?name=diabetes&file_format=csv", content=DIABETES, **raw)
+    upload = walk("create_upload", "POST", "/v1/uploads", {"size_bytes": len(IRIS)}, expected=201).headers["location"]
+    walk("append_to_upload", "PATCH", upload, content=IRIS, headers={"Upload-Offset": "0"}, expected=200)
+    walk("get_upload", "GET", upload)
+    walk("create_dataset_from_upload", "POST", f"{upload}/dataset?name=parts", expected=201)
+    walk("delete_upload", "DELETE", upload, expected=204)
     form = {"files": {"file": ("iris.csv", IRIS)}, "data": {"name": "spare"}, "expected": 201}
     spare = walk("upload_dataset", "POST", "/v1/datasets/upload", **form).json()["id"]
     iris = walk("list_datasets", "GET", "/v1/datasets?name=iris").json()["items"][0]["id"]

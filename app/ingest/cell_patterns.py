@@ -8,20 +8,18 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from app.ml.contract.cell_shapes import letters_of
 from app.ml.contract.dates_and_times import DATE_PATTERNS, DateOrder
 from app.ml.contract.missing_markers import MISSING
 from app.ml.contract.month_names import MONTHS
-from app.ml.contract.notation import Notation, bare, read
+from app.ml.contract.notation import TRUTH_VALUES, Notation, bare, read
 from app.ml.evaluation.splits import evenly
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ZERO, PLUS = ord("0"), ord("+")
 SAMPLED = 32
@@ -53,6 +51,7 @@ _DATE_SHAPE = re.compile(
     r"[^a-zà-ÿ]*(?:st|nd|rd|th|of|de|di|d'|[ .])*(?:" + "|".join(MONTHS) + ")(?![a-zà-ÿ])"
 )
 """Generous, for shapes: what begins so may be a date."""
+_BOOLEAN_SHAPES = frozenset(TRUTH_VALUES) - {"1"} | {"9"}
 _DIGIT = re.compile("[0-9]")
 _GROUPED = "^[-+]?(?:[0-9]+|[1-9][0-9]{0,2}[.,][0-9]{3})$"
 _INFINITE = re.compile(r"(?i)^[-+]?inf(?:inity)?$")
@@ -116,13 +115,15 @@ class Shapes:
 
     def add(self, values: pa.Array, missing: tuple[str, ...]) -> None:
         cells = bare(values, missing).drop_null()
-        found = pc.value_counts(shaped(pc.utf8_slice_codeunits(cells, 0, LONGEST)))
+        short = (pc.max(pc.binary_length(cells)).as_py() or 0) <= LONGEST
+        found = pc.value_counts(shaped(cells if short else pc.utf8_slice_codeunits(cells, 0, LONGEST)))
         counts = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
         known = len(self.counts) < MOST_SHAPES
         self.counts.update({shape: n for shape, n in counts.items() if known or shape in self.counts})
         self.total += len(cells)
         self.padded |= padded(cells)
-        self.booleans += len(cells) - read(cells, Notation(), "boolean").null_count
+        if not _BOOLEAN_SHAPES.isdisjoint(map(str.lower, counts)):
+            self.booleans += len(cells) - read(cells, Notation(), "boolean").null_count
         if "9" * 8 in counts or any(_DATE_SHAPE.match(shape) for shape in counts):
             for order in ORDERS:
                 times = read(cells, Notation(dates=order), "datetime")
@@ -138,7 +139,7 @@ def is_grouped(values: pa.Array) -> bool:
 
 def padded(values: pa.Array) -> bool:
     """True if a cell begins with a zero or a plus sign, and another digit."""
-    ends, letters = _letters(values)
+    ends, letters = letters_of(values)
     if not letters.size:
         return False
     first = letters.take(ends[:-1], mode="clip")
@@ -147,18 +148,11 @@ def padded(values: pa.Array) -> bool:
     return bool((letters[longer + 1] - ZERO < 10).any())
 
 
-def _letters(values: pa.Array) -> "tuple[NDArray[np.int32], NDArray[np.uint8]]":
-    """Offsets of all cells, with the end of the last, and the bytes of all."""
-    _, offsets, data = values.buffers()
-    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    return ends, np.frombuffer(data or b"", np.uint8)
-
-
 def shaped(cells: pa.Array) -> pa.Array:
     """Cells without nulls, each digit written as 9; a 0 without a digit beside it stays."""
     if not len(cells):
         return cells
-    ends, letters = _letters(cells)
+    ends, letters = letters_of(cells)
     letters = letters[ends[0] : ends[-1]].copy()
     digit = np.concatenate([[False], letters - ZERO < 10, [False]])
     starts, behind = (ends[:-1] - ends[0])[ends[:-1] < ends[1:]], (ends[1:] - ends[0])[ends[:-1] < ends[1:]]

@@ -161,6 +161,18 @@ class ColumnReader:
         unusual = {name: text for name, text in texts.items() if name != text}
         return CellTexts(texts=unusual, unique=True) if unusual else None
 
+    def reads_alike(self, other: "ColumnReader") -> bool:
+        """True if the other reader gives the same result and has counted what the remarks of this one need."""
+        mine, others = ((each.form, each.missing, each.applied, each.kind, *each.markers) for each in (self, other))
+        ways = [None if way is None else (way.kind, way.notation, way.whole) for way in (self.way, other.way)]
+        return mine == others and ways[0] == ways[1] and self.other in {None, other.other}
+
+    def take_counts(self, other: "ColumnReader") -> None:
+        """Take over what the other reader has counted."""
+        self.rows, self.misfits, self.cells, self.texts, self.marks, self.zoned, self.zoneless = (
+            other.rows, other.misfits, other.cells, other.texts, other.marks, other.zoned, other.zoneless,
+        )  # fmt: skip
+
     def read(self, values: pa.Array) -> pa.Array:
         """The next rows."""
         if self.other is not None and (self.way is None or self.way.kind is ColumnKind.NUMERIC):
@@ -194,6 +206,12 @@ def read_all(readers: Sequence[ColumnReader], columns: Sequence[pa.Array]) -> li
         if reader.type != pa.string():
             reader.texts.add(values)
     return in_groups(columns, keys, lambda values, numbers: readers[numbers[0]].read(values))
+
+
+def decimal_mark(readers: Sequence[ColumnReader]) -> str | None:
+    """The decimal mark of all columns of numbers that have one; None where none has, or they differ."""
+    marks = {reader.decimal for reader in readers} - {None}
+    return marks.pop() if len(marks) == 1 else None
 
 
 _TYPES = {ColumnKind.NUMERIC: pa.float64(), ColumnKind.BOOLEAN: pa.bool_(), ColumnKind.DATETIME: TIME}

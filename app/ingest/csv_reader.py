@@ -9,7 +9,7 @@ knows the lines.
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,11 +20,12 @@ import pyarrow.csv as arrow_csv
 from app.errors import InvalidData
 from app.faults import Fault, place
 from app.ingest.cell_patterns import Shapes
-from app.ingest.column_reader import ColumnReader, read_all
+from app.ingest.column_reader import ColumnReader, decimal_mark, read_all
 from app.ingest.csv_diagnosis import diagnose
 from app.ingest.csv_layout import HEADER_BYTES, Layout, find_layout
 from app.ingest.csv_line_numbers import lines_of
 from app.ingest.csv_rewriting import Rewritten, Text
+from app.ingest.csv_single_pass import Mispredicted, SinglePass
 from app.ingest.data_sheet_remarks import remarks
 from app.ingest.notation_choice import Survey
 from app.ingest.reader_result import Reading, refuse
@@ -74,6 +75,30 @@ def read(source: Text, limits: Limits, options: ReadOptions, *, dialect: Dialect
         return replace(reading, warnings=[warning, *reading.warnings])
 
 
+def read_in_one_pass(source: Text, limits: Limits, options: ReadOptions) -> Reading:
+    """The same table of a plain file, quicker. Raises Mispredicted, and so may its batches: then only `read` does."""
+    csv.field_size_limit(BLOCK)
+    text = source.open().read(HEAD).removeprefix(BOM).decode("utf-8", "surrogateescape")
+    dialect = detect_dialect(text, delimiter=options.delimiter, comment=options.comment)
+    if not dialect.plain or options.kinds:
+        raise Mispredicted
+    try:
+        head = source.open().read(HEADER_BYTES)
+        layout = find_layout(head, limits, options, dialect)
+        if layout.offset == len(head) or layout.unnamed:
+            raise Mispredicted
+        lines = _Rows(source, layout, end=True)
+        table = SinglePass(
+            _readable(_closed(_batches(lines, layout, layout.names, options))),
+            Survey(layout.names, options, semicolons=layout.delimiter == ";"),
+            options.missing,
+            lambda rows: not (lines.quotes and lines.newlines > rows + 1),
+        )
+    except InvalidData:
+        raise Mispredicted from None
+    return _reading(source, layout, table.readers, table.read(), frozenset())
+
+
 def _is_regular(source: Text, dialect: Dialect) -> bool:
     """True if all rows have as many cells, more than one, and the file has comments, or quotes if these are letters."""
     lines = io.TextIOWrapper(source.open(), "utf-8-sig", errors="surrogateescape", newline="")
@@ -117,7 +142,7 @@ def read_rows(
     reads_unquoted: whether all rows have as many cells if quotes are letters.
     """
     try:
-        readers, decimal, empty, swallowing = _survey(source, layout, limits, options)
+        readers, empty, swallowing = _survey(source, layout, limits, options)
     except (pa.ArrowInvalid, _Refused):
         refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
     if swallowing and reads_unquoted():
@@ -128,14 +153,26 @@ def read_rows(
         read_all(chosen, [batch.column(at) for at in kept])
         for batch in _batches(_Rows(source, layout), layout, layout.names, options)
     )
+    return _reading(source, layout, readers, converted, empty)
+
+
+def _reading(
+    source: Text,
+    layout: Layout,
+    readers: Sequence[ColumnReader],
+    batches: Iterator[Sequence[pa.Array]],
+    empty: Collection[int],
+) -> Reading:
+    """empty: columns without a name and without values, which are left out."""
+    kept = [at for at in range(len(layout.names)) if at not in empty]
     return Reading(
         [layout.names[at] for at in kept],
         [readers[at].type for at in kept],
-        converted,
+        batches,
         layout.warnings_without(empty),
         delimiter=layout.delimiter,
         encoding=source.encoding,
-        decimal=decimal,
+        decimal=lambda: decimal_mark(readers),
         header=layout.header,
         index=layout.index_name,
         remarks=lambda: remarks(readers, lambda rows: lines_of(source.open, layout, _block(layout), rows)),
@@ -164,9 +201,8 @@ def _no_rows(layout: Layout) -> Fault:
 
 def _survey(
     source: Text, layout: Layout, limits: Limits, options: ReadOptions
-) -> tuple[list[ColumnReader], str | None, set[int], bool]:
-    """A reader of every column, the decimal mark of numbers, the columns without a name and without values, and whether
-    a value may hold rows.
+) -> tuple[list[ColumnReader], set[int], bool]:
+    """A reader of every column, the columns without a name and without values, and whether a value may hold rows.
 
     It takes one pass over the whole file, and one more over doubtful columns.
     """
@@ -187,14 +223,7 @@ def _survey(
             for shapes, values in zip(doubtful.values(), batch.columns, strict=True):
                 shapes.add(values, tuple(options.missing))
     several = lines.quotes and lines.newlines > rows + 1
-    readers = survey.readers(doubtful)
-    return readers, _decimal_mark(readers), empty, several and _holds_rows(source, layout, options)
-
-
-def _decimal_mark(readers: Sequence[ColumnReader]) -> str | None:
-    """The decimal mark of all columns of numbers that have one; None where none has, or they differ."""
-    marks = {reader.decimal for reader in readers} - {None}
-    return marks.pop() if len(marks) == 1 else None
+    return survey.readers(doubtful), empty, several and _holds_rows(source, layout, options)
 
 
 def _holds_rows(source: Text, layout: Layout, options: ReadOptions) -> bool:
@@ -209,6 +238,14 @@ def _holds_rows(source: Text, layout: Layout, options: ReadOptions) -> bool:
     return delimiters > 0 and any(
         line.count(layout.delimiter) == delimiters for value in values for line in value.split("\n")[1:-1]
     )
+
+
+def _readable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same. Raises Mispredicted where the file is not plain."""
+    try:
+        yield from batches
+    except (pa.ArrowInvalid, _Refused):
+        raise Mispredicted from None
 
 
 def _closed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

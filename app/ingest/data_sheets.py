@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
 from app.ingest.arrow_types import Settled
-from app.ingest.chunks import read_columns
+from app.ingest.chunks import ChunkFile
 from app.ingest.joined_columns import JOINED_COLUMNS, SHORT_BYTES
-from app.ingest.protocol import ChunkPlace
 from app.ml.contract.columns import ColumnKind
 from app.ml.evaluation.splits import evenly
 from app.ml.tables import smoothness
@@ -25,12 +24,12 @@ GROUP_BYTES = 256 << 20
 """Columns held together; one that is longer is read again for each pass over it."""
 
 
-def sheets(settled: Settled, chunks: BinaryIO, places: list[ChunkPlace]) -> Iterator[Column]:
+def sheets(settled: Settled, chunks: ChunkFile) -> Iterator[Column]:
     """`settled` has been read to its end."""
     names, types, sizes = settled.schema.names, settled.schema.types, settled.sizes
     for group in _groups(sizes):
         alone = sizes[group.start] > GROUP_BYTES
-        columns = [_streamed(chunks, places, group.start)] if alone else _held(chunks, places, group)
+        columns = [_streamed(chunks, group.start)] if alone else _held(chunks, group)
         statistics: dict[int, dict[str, Any]] = {}
         for number, parts in zip(group, columns, strict=True):
             if (number - group.start) % JOINED_COLUMNS == 0:
@@ -55,24 +54,22 @@ def _short(
     return dict(zip(numbers, numeric_statistics(values), strict=True))
 
 
-def compared(columns: Sequence[Column], chunks: BinaryIO, places: Sequence[ChunkPlace]) -> list[Column]:
+def compared(columns: Sequence[Column], chunks: ChunkFile) -> list[Column]:
     """The same sheets, with the smoothness of each column beside the others, from a sample of rows."""
     chosen = [at for at, column in enumerate(columns) if column.kind != ColumnKind.TEXT and not column.identifier_like]
     chosen = chosen[: smoothness.COLUMNS]
     if len(chosen) < 2:
         return list(columns)
-    sample = _sample(chunks, places, chosen)
+    sample = _sample(chunks, chosen)
     found = smoothness.of({columns[at].name: SampledColumn.of(cells) for at, cells in zip(chosen, sample, strict=True)})
     return [column.model_copy(update={"smoothness": found.get(column.name)}) for column in columns]
 
 
-def _sample(chunks: BinaryIO, places: Sequence[ChunkPlace], chosen: list[int]) -> list[pa.Array]:
+def _sample(chunks: ChunkFile, chosen: list[int]) -> list[pa.Array]:
     """Rows far from each other, from a few chunks."""
-    few = [places[at] for at in evenly(len(places), CHUNKS)]
+    few = evenly(len(chunks.places), CHUNKS).tolist()
     parts = [
-        batch.take(pa.array(evenly(len(batch), -(-smoothness.ROWS // len(few)))))
-        for place in few
-        for batch in read_columns(chunks, [place], chosen)
+        batch.take(pa.array(evenly(len(batch), -(-smoothness.ROWS // len(few))))) for batch in chunks.read(chosen, few)
     ]
     return [pa.concat_arrays(chunk.column(at) for chunk in parts) for at in range(len(chosen))]
 
@@ -88,8 +85,8 @@ def _groups(sizes: Sequence[int]) -> Iterator[range]:
     yield range(start, len(sizes))
 
 
-def _held(chunks: BinaryIO, places: list[ChunkPlace], group: range) -> list[Chunks]:
-    batches = list(read_columns(chunks, places, list(group)))
+def _held(chunks: ChunkFile, group: range) -> list[Chunks]:
+    batches = list(chunks.read(list(group)))
     return [partial(_column, batches, at) for at in range(len(group))]
 
 
@@ -105,5 +102,5 @@ def _joined(parts: Chunks, size: int) -> Chunks:
     return lambda: iter([whole])
 
 
-def _streamed(chunks: BinaryIO, places: list[ChunkPlace], number: int) -> Chunks:
-    return lambda: (batch.column(0) for batch in read_columns(chunks, places, [number]))
+def _streamed(chunks: ChunkFile, number: int) -> Chunks:
+    return lambda: (batch.column(0) for batch in chunks.read([number]))

@@ -6,7 +6,7 @@ its cells may be strays (`app.ingest.stray_cells`): they are read as missing. Wi
 data sheet offers the reading.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -44,8 +44,12 @@ class Survey:
         self._grouped = [True] * len(names)
         """By column: all marks in its numbers so far may separate thousands."""
 
-    def add(self, columns: Sequence[pa.Array]) -> None:
-        self._possible = narrow_all(self._possible, columns)
+    def add(self, columns: Sequence[pa.Array], confirmed: Collection[int] = ()) -> None:
+        """confirmed: numbers of columns that have a form if they can be read so, which happens elsewhere."""
+        others = [at for at in range(len(columns)) if at not in confirmed]
+        narrowed = narrow_all([self._possible[at] for at in others], [columns[at] for at in others])
+        for at, forms in zip(others, narrowed, strict=True):
+            self._possible[at] = forms
         for at, values in enumerate(columns):
             if self._possible[at] == self._allowed:
                 self._words[at] = self._words[at] or without_missing(values).null_count < len(values)
@@ -76,6 +80,14 @@ class Survey:
 
     def _form(self, at: int) -> Form:
         return self._possible[at][0]
+
+    def confirmed_by(self, readers: Sequence[ColumnReader]) -> frozenset[int]:
+        """Columns of which reading shows whether they still have their form."""
+        return frozenset(
+            at
+            for at, reader in enumerate(readers)
+            if reader.way is None and reader.form is self._form(at) and self._possible[at] != self._allowed
+        )
 
     def readers(self, counted: Mapping[int, Shapes]) -> list[ColumnReader]:
         """Raises InvalidData where no cell of a column is of the kind that is given for it."""

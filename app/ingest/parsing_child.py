@@ -4,6 +4,7 @@ import os
 import resource
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,7 +16,8 @@ from app.ingest import csv_reader as delimited
 from app.ingest import excel_workbook as workbook
 from app.ingest import json_lines as jsonl
 from app.ingest.arrow_types import Settled
-from app.ingest.chunks import write_chunks
+from app.ingest.chunks import ChunkFile
+from app.ingest.csv_single_pass import Mispredicted
 from app.ingest.data_sheets import compared, sheets
 from app.ingest.file_format_detection import recognise
 from app.ingest.forked_parser import fork_for_each_file
@@ -29,7 +31,8 @@ from app.schemas.datasets import FileFormat, FileReading
 
 STATM = Path("/proc/self/statm")
 
-READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
+Reader = Callable[[Source, Limits, ReadOptions], Reading]
+READERS: dict[FileFormat, Reader] = {
     FileFormat.CSV: delimited.read,
     FileFormat.JSONL: jsonl.read,
     FileFormat.JSON: jsonl.read,
@@ -42,6 +45,8 @@ READERS: dict[FileFormat, Callable[[Source, Limits, ReadOptions], Reading]] = {
     FileFormat.XLS: workbook.read,
     FileFormat.ODS: workbook.read,
 }
+QUICK_READERS: dict[FileFormat, Reader] = {FileFormat.CSV: delimited.read_in_one_pass}
+"""Readers of plain files that may give up, when the one above reads the file."""
 CELLS = {FileFormat.CSV, FileFormat.ARFF, FileFormat.XLSX, FileFormat.XLS, FileFormat.ODS}
 """Formats of text cells, whose readers read them by the given kinds."""
 
@@ -99,21 +104,33 @@ def parse(order: Order, upload: int, chunks: BinaryIO) -> Parsed:
     if not source.size:
         raise InvalidData("The file is empty: upload one that has rows.")
     file_format, source, warnings = recognise(source, order.options, order.name, order.file_format)
-    reading = READERS[file_format](source, order.limits, order.options)
-    order.options.check_columns(reading.names)
-    if file_format not in CELLS:
-        reading = recast(reading, order.options)
-    settled = Settled(reading, order.limits)
-    places = list(write_chunks(settled, chunks, order.limits.chunk_bytes))
-    chunks.flush()
-    columns = compared(list(sheets(settled, chunks, places)), chunks, places)
+    written = None
+    if file_format in QUICK_READERS:
+        with suppress(Mispredicted):
+            written = _write(QUICK_READERS[file_format], file_format, source, order, chunks)
+    reading, settled, file = written or _write(READERS[file_format], file_format, source, order, chunks)
+    columns = compared(list(sheets(settled, file)), file)
     return Parsed(
         reading=_how(file_format, reading, order.options),
         rows=settled.rows,
         columns=columns,
         warnings=[*warnings, *reading.warnings],
-        chunks=places,
+        chunks=file.places,
     )
+
+
+def _write(
+    read: Reader, file_format: FileFormat, source: Source, order: Order, chunks: BinaryIO
+) -> tuple[Reading, Settled, ChunkFile]:
+    """The table, with its chunks at the beginning of the file. Raises Mispredicted where the reader gives up."""
+    reading = read(source, order.limits, order.options)
+    order.options.check_columns(reading.names)
+    if file_format not in CELLS:
+        reading = recast(reading, order.options)
+    settled = Settled(reading, order.limits)
+    file = ChunkFile(chunks)
+    file.write(settled, order.limits.chunk_bytes)
+    return reading, settled, file
 
 
 def _how(file_format: FileFormat, reading: Reading, options: ReadOptions) -> FileReading:
@@ -123,7 +140,7 @@ def _how(file_format: FileFormat, reading: Reading, options: ReadOptions) -> Fil
         encoding=reading.encoding,
         header=reading.header,
         missing=options.missing,
-        decimal=reading.decimal,
+        decimal=reading.decimal(),
         comment=options.comment,
     )
 

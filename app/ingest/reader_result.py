@@ -31,8 +31,8 @@ class Reading:
     """Delimiter of a CSV file."""
     encoding: str | None = None
     """Encoding of a text file."""
-    decimal: str | None = None
-    """Decimal mark of the numbers of a text file; None: no number has one, or they differ."""
+    decimal: Callable[[], str | None] = lambda: None
+    """Decimal mark of the numbers of a text file, once all batches are read; None: none has one, or they differ."""
     index: str | None = None
     """A column that counts the rows, and had no name."""
     header: bool | None = None

@@ -179,8 +179,8 @@ def _integer(values: pa.Array) -> pa.Array:
 def _float(values: pa.Array) -> pa.Array:
     read = values.cast(pa.float64())
     if (pc.max(pc.binary_length(values)).as_py() or 0) >= EXACT_DIGITS:
-        beyond = pc.and_(pc.greater(pc.abs(read), EXACT), pc.match_substring_regex(values, r"^\s*[-+]?[0-9]+\s*$"))
-        _demand(pc.invert(beyond))
+        beyond = values.filter(pc.greater(pc.abs(read), EXACT))
+        _demand(pc.invert(pc.match_substring_regex(beyond, r"^\s*[-+]?[0-9]+\s*$")))
     return read
 
 

@@ -109,6 +109,7 @@ class Datasets:
                     return known
                 kept = _keep(w, dataset_id, parsed, chunks, name=name, size_bytes=size_bytes, digest=digest)
                 together(w, kept)
+                w.quotas.demand(storage_bytes=0)
                 return kept
 
             return self._work.retry(keep)
@@ -240,7 +241,6 @@ def _keep(
     for seq, place in enumerate(parsed.chunks):
         payload = os.pread(chunks.fileno(), place.length, place.offset)
         w.datasets.add_chunk(dataset_id, seq, first_row=place.first_row, rows=place.rows, payload=payload)
-    w.quotas.demand(storage_bytes=0)
     w.audit.note_created(f"/v1/datasets/{dataset_id}")
     return dataset
 

@@ -42,6 +42,7 @@ class Recovery:
         self._counts.lost += recovered
         self._work.retry(lambda w: w.job_chunks.sweep())
         self._work.retry(lambda w: w.files.sweep())
+        self._work.retry(lambda w: w.uploads.sweep())
         if held is None:
             return Swept(recovered, 0)
         pause = self._settings.republish_seconds

@@ -18,6 +18,7 @@ from app.schemas.projects import ProjectQuotas, Usage
 from app.store.access_tables import ProjectRow
 from app.store.job_states import LEASED, NOW, time_of
 from app.store.tables import DatasetRow, FileRow, JobRow, JobTransitionRow, ModelVersionRow
+from app.store.upload_tables import UploadRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,8 +89,11 @@ class QuotaRepository:
         return self.session.scalars(select(func.count(column)).where(*conditions)).one()
 
     def _storage(self) -> int:
+        """Of what is there, and of what is announced by uploads that are no datasets yet."""
         kept = (DatasetRow.size_bytes, FileRow.size_bytes, ModelVersionRow.size_bytes)
-        return sum(int(self.session.scalars(select(func.coalesce(func.sum(size), 0))).one()) for size in kept)
+        announced = select(func.coalesce(func.sum(UploadRow.size_bytes), 0)).where(UploadRow.dataset_id.is_(None))
+        sums = [announced, *(select(func.coalesce(func.sum(size), 0)) for size in kept)]
+        return sum(int(self.session.scalars(total).one()) for total in sums)
 
     def _run_seconds(self) -> float:
         """From the record of states: an attempt lasts from one running to the next other state of its job."""

@@ -38,6 +38,7 @@ from app.store.quotas import QuotaRepository
 from app.store.reviews import ReviewRepository
 from app.store.sessions import SessionRepository
 from app.store.training_rows import TrainingRowRepository
+from app.store.uploads import UploadRepository
 from app.store.worker_registry import WorkerRepository
 
 T = TypeVar("T")
@@ -89,6 +90,7 @@ class Work:
         self.reviews = ReviewRepository(self.session)
         self.sessions = SessionRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)
+        self.uploads = UploadRepository(self.session)
         self.uses = UseRepository(self.session)
         self.workers = WorkerRepository(self.session)
         self.census = Census(self.session)

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 IRIS = (ROOT / "app" / "samples" / "iris.csv").read_bytes()
 FLOWER = {"sepal_length_cm": 5.1, "sepal_width_cm": 3.5, "petal_length_cm": 1.4, "petal_width_cm": 0.2}
-RAW = {"create_dataset": "?name=other&file_format=csv", "create_file": ""}
+RAW = {"create_dataset": "?name=other&file_format=csv", "create_file": "", "append_to_upload": ""}
 OPERATIONS = {
     operation["operationId"]: (method, path)
     for path, methods in DOCUMENT["paths"].items()
@@ -45,6 +45,7 @@ def inhabit(client, header):
         "session_id": send("POST", "/v1/sessions", EXAMPLES["create_session"]["request"]).json()["id"],
         "preference_id": send("POST", "/v1/preferences", EXAMPLES["create_preference"]["request"]).json()["id"],
         "file_id": send("POST", "/v1/files", content=b"tree").json()["id"],
+        "upload_id": send("POST", "/v1/uploads", {"size_bytes": len(IRIS)}).json()["id"],
         "key_id": send("GET", "/v1/keys").json()["items"][0]["id"],
         "model": "species",
         "version": 1,
@@ -58,7 +59,7 @@ def requested(client, operation, parameters, headers, body=None):
     method, path = OPERATIONS[operation]
     path = re.sub(r"{(\w+)}", lambda found: str(parameters.get(found[1], "ridge")), path) + RAW.get(operation, "")
     if operation in RAW:
-        return client.request(method, path, headers=headers, content=IRIS)
+        return client.request(method, path, headers={**headers, "Upload-Offset": "0"}, content=IRIS)
     if operation == "upload_dataset":
         return client.request(method, path, headers=headers, files={"file": ("iris.csv", IRIS)}, data={"name": "other"})
     body = EXAMPLES.get(operation, {}).get("request") if body is None else body

@@ -26,7 +26,7 @@ ENDLESS = {"stream_job_events"}
 CREATING = {
     *("create_dataset", "upload_dataset", "create_file", "create_key", "create_project", "create_session"),
     *("list_algorithms", "get_algorithm", "get_caller", "read_metrics", "measure_predictions", "measure_distances"),
-    "list_calculators", "create_preference",
+    "list_calculators", "create_preference", "create_upload",
 }  # fmt: skip
 """Operations that name nothing of another project, and so succeed."""
 

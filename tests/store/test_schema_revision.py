@@ -98,7 +98,7 @@ def test_chunks_are_not_compressed_twice(database_factory):
     with engine.connect() as connection:
         stored = [tuple(row) for row in connection.execute(text(storage)) if row[0].endswith("_chunks")]
     engine.dispose()
-    names = ["dataset_chunks", "file_chunks", "job_chunks", "model_chunks", "training_row_chunks"]
+    names = ["dataset_chunks", "file_chunks", "job_chunks", "model_chunks", "training_row_chunks", "upload_chunks"]
     assert stored == [(name, "e") for name in names]
 
 

@@ -1,25 +1,28 @@
 """Commands of a terminal: train, import, predict, and look at datasets, jobs, models and reports.
 
-Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the job did not succeed, 4 the service refused the request.
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the job did not succeed, 4 the service refused the request, 130
+interrupted.
 """
 
 import argparse
 import getpass
 import json
 import os
+import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import connect
 from .configuration import store
 from .dataset import BY_SUFFIX, Dataset
-from .failures import JobFailed, Problem, ServiceFault, Unavailable, ValiantError
+from .failures import ConnectionLost, JobFailed, Problem, ServiceFault, Unavailable, ValiantError
 from .fitted_estimator import load, read_rows, write_estimator
 from .fitted_parts import SKLEARN
 from .key_commands import add_key_commands, list_keys
+from .progress_line import ProgressLine
 from .record import Record
 from .service import ALGORITHM, Client
 from .submitted_job import Job
@@ -27,6 +30,8 @@ from .summary_table import SummaryTable, metric_name
 from .transfers import FILE_FORMATS
 
 FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
+INTERRUPTED = 130
+"""As a shell has it: 128 and the number of the signal."""
 SHOWN = 20
 
 
@@ -51,6 +56,10 @@ def add_commands(commands: Any) -> None:
 
     login = add("login", _login, "keep the address and the key of a service for later commands")
     login.add_argument("address", help="such as https://models.example")
+    upload = add("upload", _upload, "upload a table; a large file goes in parts, and on after a broken connection")
+    upload.add_argument("table", type=_existing, help="a file, or a zip archive with one table")
+    upload.add_argument("--name", help="name of the dataset (that of the file)")
+    upload.add_argument("--resume", metavar="UPLOAD", help="id of an upload of the same file that was broken off")
     train = add("train", _train, "train a model on a file or a dataset")
     train.add_argument("table", help="a file, or the name or id of a dataset")
     train.add_argument("--target", help="column to predict")
@@ -123,6 +132,8 @@ def perform(options: dict[str, Any]) -> int:
         return _failed(error, FAILED if isinstance(error, (ServiceFault, Unavailable)) else REFUSED)
     except (ValiantError, OSError) as error:
         return _failed(error, FAILED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 
@@ -148,8 +159,29 @@ def _login(_: Client, address: str) -> None:
     print(f"Stored in {store(address, key or None)}.", file=sys.stderr)
 
 
+def _upload(service: Client, table: Path, name: str | None = None, resume: str | None = None) -> Dataset[Any]:
+    """The dataset, with the progress of a large file on a terminal. Where it breaks off, say how to go on."""
+    line, last = ProgressLine(table.name), dict[str, Any]()
+
+    def show(upload: Mapping[str, Any]) -> None:
+        last.update(upload)
+        line.draw(upload["offset"] / upload["size_bytes"], f"{upload['offset'] >> 20} MiB sent")
+
+    try:
+        return service.upload(table, name, resume=resume, progress=show)
+    except (KeyboardInterrupt, ConnectionLost):
+        if last:
+            print(
+                f"\nGo on within a day: valiant upload {shlex.quote(str(table))} --resume {last['id']}", file=sys.stderr
+            )
+        raise
+    finally:
+        if last:
+            line.end()
+
+
 def _train(service: Client, table: str, target: str | None, model: str | None, algorithm: str, **rest: Any) -> Any:
-    dataset = service.upload(table) if Path(table).is_file() else service.dataset(table)
+    dataset = _upload(service, Path(table)) if Path(table).is_file() else service.dataset(table)
     fields = dict(rest["set"])
     return service.train(dataset, target, model=model, algorithm=algorithm, **fields)
 
@@ -171,7 +203,7 @@ def _convert(_: Client, file: Path, output: Path) -> None:
 
 def _predict(service: Client, model: str, rows: Path, output: Path | None, keep_all: bool, **options: Any) -> None:
     """Both datasets of the job are deleted when the predictions are here."""
-    uploaded = service.upload(rows)
+    uploaded = _upload(service, rows)
     if keep_all:
         options["keep"] = [column["name"] for column in uploaded.columns]
     try:

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import frames
+from . import frames, resumed_upload
 from .api_key import AccessControl
 from .dataset import Dataset
 from .fitted_estimator import fitted
 from .fitted_parts import SKLEARN, NotImportable
 from .operation import M, operation
+from .resumed_upload import BYTES, UploadProgress
 from .steps import Steps
 from .submitted_job import Job, Progress
 
 CHUNK_BYTES = 1 << 20
 PREDICTION = "prediction"
 """Column of a job `predict`; of classes, beside their probabilities."""
-BYTES = {"Content-Type": "application/octet-stream"}
 FILE_FORMATS = {
     ".txt": "lightgbm", ".json": "xgboost", ".ubj": "xgboost", ".onnx": "onnx", ".safetensors": "valiant",
     ".joblib": SKLEARN, ".pkl": SKLEARN, ".pickle": SKLEARN,
@@ -39,13 +39,18 @@ class Transfers(AccessControl[M]):
     @operation
     def upload(
         self, /, table: Any, name: str | None = None, *, file_format: str | None = None,
-        kinds: Mapping[str, str] | None = None, **reading: Any,
+        kinds: Mapping[str, str] | None = None, resume: str | None = None, progress: UploadProgress | None = None,
+        **reading: Any,
     ) -> Steps[Dataset[M]]:  # fmt: skip
         """Upload a file, streamed, or a table of pandas, polars or pyarrow. An index of pandas is left out.
 
         The file may be compressed, or a zip archive with one table. name: None is that of the file. reading: `header`,
         `header_row`, `skip_rows`, `comment`, `delimiter`, `duplicate_names`, `encoding`, `missing`, `sheet`, `member`.
         A request that is lost after its last byte is sent again, and can leave a second dataset of the same rows.
+
+        A file above 64 MiB is sent in parts: after a broken connection it goes on from there, and makes one dataset.
+        resume: id of an upload of the same file that ended before; the note of the error that ended it has it.
+        progress: called after each part with the upload: its `id`, `size_bytes` and `offset`, the bytes that arrived.
         """
         if frames.is_frame(table):
             packed, file_format = frames.table_of(table), "arrow"
@@ -57,6 +62,9 @@ class Transfers(AccessControl[M]):
             with path.open("rb"):
                 content = lambda: _chunks(path)  # noqa: E731
         query = {"name": name, "file_format": file_format, "kinds": _packed(kinds), **reading}
+        if not frames.is_frame(table) and (resume is not None or path.stat().st_size > resumed_upload.RESUMED_BYTES):
+            upload = yield from resumed_upload.send_parts(self, path, resume, progress)
+            return Dataset(self.driver, (yield from self._json("POST", "uploads", upload, "dataset", query=query)))
         made = yield from self._json("POST", "datasets", content=content, headers=BYTES, query=query)
         return Dataset(self.driver, made)
 

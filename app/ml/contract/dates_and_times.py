@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from app.ml.contract.cell_shapes import group_by_shape, numbers_in, part_of
 from app.ml.contract.month_names import MONTHS
 
 FEW_CELLS = 200
@@ -57,7 +58,9 @@ _PERIODS = (
 )
 """Months, quarters and weeks of a year."""
 _OTHERS = (*_NAMED, *_PERIODS)
-_MONTH_NUMBERS = np.array([0, *MONTHS.values()])
+_SOME_DIGITS = re.compile(r"\[1-[0-9]\]")
+CENTURY_DIGITS = 2
+"""Digits of a year without its century."""
 DATE_PATTERNS = (*_PATTERNS.values(), *_OTHERS)
 
 Numbers = NDArray[np.int64]
@@ -95,70 +98,69 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _moments(cells: pa.Array, pattern: str) -> pa.Array:
     """Cells as times; null where one does not have this pattern."""
-    if not may_match(cells, pattern):
-        return pa.nulls(len(cells), TIME)
-    extracted = pc.extract_regex(cells, pattern)
-    if extracted.null_count == len(cells):
-        return pa.nulls(len(cells), TIME)
-    parts = _Parts(extracted)
+    stamps, sound = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.bool_)
+    for group in group_by_shape(cells):
+        match = _compiled_for_shapes(pattern).match(group.shape)
+        if match is not None and match.end() == len(group.shape):
+            stamps[group.rows], sound[group.rows] = _stamps(_Parts(group.letters, match))
+    return pa.array(stamps, mask=~sound).cast(TIME) if sound.any() else pa.nulls(len(cells), TIME)
+
+
+@lru_cache(256)
+def _compiled_for_shapes(pattern: str) -> re.Pattern[str]:
+    """The pattern with any digit where it has only some: their bounds are checked in `_stamps`."""
+    return re.compile(_SOME_DIGITS.sub("[0-9]", pattern))
+
+
+def _stamps(parts: "_Parts") -> tuple[Numbers, NDArray[np.bool_]]:
+    """Microseconds since 1970 of cells of one shape, and which of them are times."""
     year, month, day = parts.numbers("year"), parts.months(), parts.numbers("day", absent=1)
-    year = np.where(parts.lengths("year") == 2, _century(year), year)
+    if len(parts.text("year")) == CENTURY_DIGITS:
+        year = _century(year)
     hour, minute, second = (parts.numbers(name) for name in ("hour", "minute", "second"))
     hours, minutes, fraction = parts.numbers("hours"), parts.numbers("minutes"), parts.numbers("fraction", digits=6)
-    half = pc.ascii_upper(parts.texts("half")).to_numpy(zero_copy_only=False)
-    sound = (half == "") | ((hour >= 1) & (hour <= 12))
-    hour = np.where(half == "", hour, hour % 12 + 12 * (half == "P"))
+    quarter, half = parts.numbers("quarter", absent=1), parts.text("half").upper()
+    sound = (quarter >= 1) & (quarter <= 4)
+    if half:
+        sound &= (hour >= 1) & (hour <= 12)
+        hour = hour % 12 + 12 * int(half == "P")
     months = ((np.clip(year, 0, 9999) - 1970) * 12 + np.clip(month, 1, 12) - 1).astype("M8[M]")
     days = cast("NDArray[np.datetime64]", months.astype("M8[D]") + (day - 1))
     sound &= (month >= 1) & (month <= 12) & (day >= 1) & (days.astype("M8[M]") == months)
-    if parts.has("week"):
+    if parts.text("week"):
         weekday = parts.numbers("weekday", absent=1)
         days, in_year = _days_of_weeks(months.astype("M8[D]"), parts.numbers("week"), weekday)
-        sound &= in_year
+        sound &= in_year & (weekday >= 1) & (weekday <= 7)
     sound &= (hour < 24) & (minute < 60) & (second < 60) & (hours < 24) & (minutes < 60)
-    sign = np.where(parts.texts("offset").to_numpy(zero_copy_only=False) == "-", -1, 1)
+    sign = -1 if parts.text("offset") == "-" else 1
     seconds = (hour * 60 + minute - sign * (hours * 60 + minutes)) * 60 + second
-    stamps = (days.astype(np.int64) * 86_400 + seconds) * 1_000_000 + fraction
-    return pa.array(stamps, mask=~(sound & parts.matched)).cast(TIME)
+    return (days.astype(np.int64) * 86_400 + seconds) * 1_000_000 + fraction, sound
 
 
 class _Parts(NamedTuple):
-    """The parts of dates, as an array of structures; null where a cell is no date."""
+    """The parts of dates of one shape."""
 
-    cells: pa.Array
+    letters: NDArray[np.uint8]
+    match: "re.Match[str]"
+    """Of their shape."""
 
-    @property
-    def matched(self) -> NDArray[np.bool_]:
-        matched: NDArray[np.bool_] = self.cells.is_valid().to_numpy(zero_copy_only=False)
-        return matched
-
-    def has(self, name: str) -> bool:
-        return bool(self.cells.type.get_field_index(name) >= 0)
-
-    def texts(self, name: str) -> pa.Array:
-        """A part as text, empty where it is not written."""
-        if not self.has(name):
-            return pa.repeat("", len(self.cells))
-        return pc.fill_null(pc.struct_field(self.cells, name), "")
-
-    def lengths(self, name: str) -> Numbers:
-        lengths: Numbers = pc.binary_length(self.texts(name)).to_numpy()
-        return lengths
+    def text(self, name: str) -> str:
+        """A part of the shape, empty where it is not written."""
+        return (self.match[name] or "") if name in self.match.re.groupindex else ""
 
     def numbers(self, name: str, *, absent: int = 0, digits: int = 1) -> Numbers:
         """A part as whole numbers, with zeros behind it up to so many digits; `absent` where it is not written."""
-        texts = self.texts(name)
-        written = pc.if_else(pc.equal(texts, ""), str(absent), pc.utf8_rpad(texts, digits, "0"))
-        numbers: Numbers = written.cast(pa.int64()).to_numpy()
-        return numbers
+        part = part_of(self.match, name)
+        if part is None:
+            return np.full(len(self.letters), absent * 10 ** (digits - 1), np.int64)
+        scale: int = 10 ** max(0, digits - (part.end - part.start))
+        return numbers_in(self.letters, part) * scale
 
     def months(self) -> Numbers:
         """The month from 1: by its number, its name or the quarter; else the first."""
-        if self.has("name"):
-            names = pc.index_in(pc.utf8_lower(self.texts("name")), value_set=pa.array(list(MONTHS)))
-            months: Numbers = _MONTH_NUMBERS[pc.fill_null(names, -1).to_numpy() + 1]
-            return months
-        if self.has("quarter"):
+        if self.text("name"):
+            return np.full(len(self.letters), MONTHS.get(self.text("name").lower(), 0), np.int64)
+        if self.text("quarter"):
             return 3 * self.numbers("quarter", absent=1) - 2
         return self.numbers("month", absent=1)
 
@@ -184,4 +186,5 @@ def are_dates(numbers: pa.Array) -> bool:
 
 
 def _century(year: Numbers) -> Numbers:
-    return np.where(year < 69, year + 2000, year + 1900)
+    years: Numbers = np.where(year < 69, year + 2000, year + 1900)
+    return years

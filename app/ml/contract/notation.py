@@ -15,17 +15,22 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias, get_args
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, WithJsonSchema
 
+from app.ml.contract.cell_shapes import ZERO, Bytes, Part, group_by_shape, letters_of, part_of
 from app.ml.contract.dates_and_times import DateOrder, may_match, moments
 from app.ml.contract.missing_markers import MISSING
 from app.wire import Wire
 
 _TRUE, _FALSE = ["true", "yes", "y", "t", "1"], ["false", "no", "n", "f", "0"]
+FIRST_SIGN, LAST_SIGN = 0x21, 0x7E
+"""Bytes of the printable characters of ASCII but the space."""
 _SPACES = "[ \u00a0\u2009\u202f]"
 _APOSTROPHES = "['\u2019]"
+TRUTH_VALUES = (*_TRUE, *_FALSE)
 _SEPARATORS = {",": ",", ".": r"\.", " ": _SPACES, "'": _APOSTROPHES}
 _INFINITE = "[iI][nN][fF](?:[iI][nN][iI][tT][yY])?"
 
@@ -93,18 +98,21 @@ def read(values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 
     whole: int64 instead of float64, for numbers that all are whole and within 64 bits.
     """
-    reader = _whole_numbers if whole else _READERS.get(kind)
-    if reader is None:
-        return without_missing(values, notation.missing)
-    return reader(bare(values, notation.missing), notation)
+    return _read(values, notation, kind, whole=whole)[0]
 
 
 def read_and_misfits(
     values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 ) -> tuple[pa.Array, pa.Array]:
     """The result of `read`, and which cells are neither missing nor written in this notation, as booleans."""
-    found = read(values, notation, kind, whole=whole)
-    return found, pc.and_(pc.is_valid(bare(values, notation.missing)), pc.is_null(found))
+    found, cells = _read(values, notation, kind, whole=whole)
+    return found, pc.and_(pc.is_valid(cells), pc.is_null(found))
+
+
+def _read(values: pa.Array, notation: Notation, kind: str, *, whole: bool) -> tuple[pa.Array, pa.Array]:
+    """The result of `read`, and the cells without those that are missing."""
+    cells, reader = bare(values, notation.missing), _whole_numbers if whole else _READERS.get(kind)
+    return (without_missing(values, notation.missing) if reader is None else reader(cells, notation)), cells
 
 
 def read_closest(values: pa.Array, notation: Notation, kind: str) -> tuple[pa.Array, pa.Array]:
@@ -165,15 +173,45 @@ def _fitting(cells: pa.Array, order: DateOrder) -> int:
 
 def bare(values: pa.Array, missing: tuple[str, ...] = (), markers: Sequence[str] = MISSING) -> pa.Array:
     """Without spaces around the cells; null where one is missing, by the usual markers or further ones."""
-    trimmed = pc.utf8_trim_whitespace(values)
+    trimmed = values if has_no_margins(values) else pc.utf8_trim_whitespace(values)
+    if markers is MISSING and not missing and _end_with_digits(trimmed):
+        return trimmed
     is_missing = pc.is_in(trimmed, value_set=pa.array([*markers, *(marker.strip() for marker in missing)]))
-    return pc.if_else(is_missing, pa.scalar(None, pa.string()), trimmed)
+    return pc.if_else(is_missing, pa.scalar(None, pa.string()), trimmed) if pc.any(is_missing).as_py() else trimmed
 
 
 def without_missing(values: pa.Array, missing: tuple[str, ...] = ()) -> pa.Array:
     """Words without blanks and tabs around them; null where a cell is empty or one of `missing`."""
+    if not missing and has_no_margins(values):
+        return values
     words = pc.utf8_trim(values, " \t")
     return pc.if_else(pc.is_null(bare(words, missing, markers=("",))), pa.scalar(None, pa.string()), words)
+
+
+def has_no_margins(values: pa.Array) -> bool:
+    """True if every string is null, or begins and ends with a sign of ASCII that is no space: none is empty then."""
+    outer = _outer_letters(values)
+    if outer is None:
+        return False
+    return not outer.size or bool((outer - FIRST_SIGN).max() <= LAST_SIGN - FIRST_SIGN)  # bytes below wrap around
+
+
+def _end_with_digits(values: pa.Array) -> bool:
+    """True if every string is null or ends with a digit, as no marker of a missing value does."""
+    outer = _outer_letters(values)
+    return outer is not None and (not outer.size or bool((outer[1] - ZERO).max() < 10))
+
+
+def _outer_letters(values: pa.Array) -> Bytes | None:
+    """(2, n) the first and the last byte of strings that are not null; None where one is empty, or none is a string."""
+    if not pa.types.is_string(values.type):
+        return None
+    ends, letters = letters_of(values)
+    starts, ends = ends[:-1], ends[1:]
+    if values.null_count:
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        starts, ends = starts[valid], ends[valid]
+    return letters[np.stack([starts, ends - 1])] if (starts < ends).all() else None
 
 
 def number_markers(notation: Notation | None) -> list[float]:
@@ -185,36 +223,55 @@ def number_markers(notation: Notation | None) -> list[float]:
 
 
 def _whole_numbers(cells: pa.Array, notation: Notation) -> pa.Array:
-    return _written_plainly(cells, notation).cast(pa.int64())
+    return _cast_numbers(cells, notation, pa.int64())
 
 
 def _numbers(cells: pa.Array, notation: Notation) -> pa.Array:
-    numbers = _written_plainly(cells, notation).cast(pa.float64())
+    numbers = _cast_numbers(cells, notation, pa.float64())
     return pc.divide(numbers, 100.0) if notation.percent else numbers
 
 
-def _written_plainly(cells: pa.Array, notation: Notation) -> pa.Array:
-    """Numbers as programs write them, null where a cell is none; a percentage without its sign."""
-    if not may_match(cells, pattern(notation)):
-        return pa.nulls(len(cells), pa.string())
-    found = pc.extract_regex(cells, pattern(notation))
-    sign, digits, exponent, opened, closed = (
-        pc.struct_field(found, name) for name in ("sign", "number", "exponent", "opened", "closed")
-    )
-    flat = pc.match_substring_regex(digits, "[.,]$")  # 5.- is no debt
-    accounted = pc.or_(pc.not_equal(opened, ""), pc.and_(pc.not_equal(closed, ""), pc.invert(flat)))
-    if pc.any(accounted).as_py():
-        balanced = pc.equal(pc.equal(opened, "("), pc.equal(closed, ")"))
-        sound = pc.or_(pc.invert(accounted), pc.and_(balanced, pc.equal(sign, "")))
-        digits = pc.if_else(sound, digits, pa.scalar(None, pa.string()))
-        sign = pc.if_else(accounted, "-", sign)
-    if notation.thousands is not None:
-        digits = pc.replace_substring_regex(digits, _SEPARATORS[notation.thousands], "")
-    if notation.decimal == ",":
-        digits = pc.replace_substring(digits, ",", ".")
-    signed = pc.replace_substring_regex(sign, "[-\u2212]", "-")
-    unsigned = pc.replace_substring(signed, "+", "")
-    return pc.binary_join_element_wise(unsigned, digits, exponent, "")
+def _cast_numbers(cells: pa.Array, notation: Notation, of: pa.DataType) -> pa.Array:
+    """The numbers in a type, null where a cell is none; a percentage without its sign."""
+    numbers, is_number = np.zeros(len(cells), of.to_pandas_dtype()), np.zeros(len(cells), np.bool_)
+    for group in group_by_shape(cells):
+        match = _compiled(pattern(notation)).match(group.shape)
+        if match is not None and match.end() == len(group.shape) and is_balanced(match):
+            numbers[group.rows] = _written_plainly(group.letters, match, notation).cast(of).to_numpy()
+            is_number[group.rows] = True
+    return pa.array(numbers, of, mask=~is_number)
+
+
+def _written_plainly(letters: Bytes, match: "re.Match[str]", notation: Notation) -> pa.Array:
+    """Numbers of one shape, which has this match, as programs write them."""
+    start = part_of(match, "number")
+    assert start is not None  # noqa: S101  no number is empty
+    columns: list[int] = []
+    marks: list[int] = []
+    column = start.start
+    for letter in match["number"]:
+        if notation.thousands is None or not re.match(_SEPARATORS[notation.thousands], letter):
+            marks += [len(columns)] if letter == notation.decimal else []
+            columns.append(column)
+        column += len(letter.encode())
+    exponent = part_of(match, "exponent") or Part(0, 0)
+    plain = letters[:, [*columns, *range(exponent.start, exponent.end)]]
+    plain[:, marks] = ord(".")
+    if _is_negative(match):
+        plain = np.hstack([np.full((len(plain), 1), ord("-"), np.uint8), plain])
+    ends = np.arange(len(plain) + 1, dtype=np.int32) * plain.shape[1]
+    return pa.StringArray.from_buffers(len(plain), pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(plain)))
+
+
+def _is_negative(match: "re.Match[str]") -> bool:
+    """True of a number with a minus sign or, as in accounts, in parentheses or with a minus sign behind it."""
+    flat = match["number"].endswith((".", ","))  # 5.- is no debt
+    return match["sign"] in {"-", "\u2212"} or match["opened"] != "" or (match["closed"] != "" and not flat)
+
+
+@lru_cache(256)
+def _compiled(expression: str) -> "re.Pattern[str]":
+    return re.compile(expression)
 
 
 @lru_cache(256)
@@ -247,7 +304,7 @@ def is_balanced(number: "re.Match[str]") -> bool:
 
 def _booleans(cells: pa.Array, _: Notation) -> pa.Array:
     lower = pc.ascii_lower(cells)
-    known = pc.is_in(lower, value_set=pa.array([*_TRUE, *_FALSE]))
+    known = pc.is_in(lower, value_set=pa.array(TRUTH_VALUES))
     return pc.if_else(known, pc.is_in(lower, value_set=pa.array(_TRUE)), pa.scalar(None, pa.bool_()))
 
 

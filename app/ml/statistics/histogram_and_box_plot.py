@@ -1,5 +1,6 @@
 """Distribution of the numbers of a column: moments, quartiles, box plot and histogram (LION 5)."""
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.statistics.quantiles import Values, quantiles
+from app.ml.statistics.quantiles import HELD, Values, quantiles, quantiles_of_sorted
 from app.wire import Wire
 
 MOST_BINS = 50
@@ -59,22 +60,66 @@ def _bins(edges: Vector, counts: ArrayLike) -> list[Bin]:
 
 def spread(values: Values, count: int) -> dict[str, Any]:
     """The metrics of `app.ml.tables.data_sheet.Column` that only numbers have; `count` values, at least one."""
+    return spread_and_distinct(values, count)[0]
+
+
+def spread_and_distinct(values: Values, count: int) -> tuple[dict[str, Any], int | None]:
+    """The result of `spread`, and how many values differ, where that is at hand."""
+    return _spread_of_sorted(values, count) if count <= HELD else (_spread_of_many(values, count), None)
+
+
+def _spread_of_many(values: Values, count: int) -> dict[str, Any]:
     low = min(float(x.min()) for x in values() if len(x))
     high = max(float(x.max()) for x in values() if len(x))
-    mean, deviation = moments(values, low, high)
+    center = moments(values, low, high)
     at = dict(zip(SHARES, quantiles(values, count, SHARES), strict=True))
-    q1, q2, q3 = at[0.25], at[0.5], at[0.75]
-    reach = 1.5 * (q3 - q1)
+    reach = 1.5 * (at[0.75] - at[0.25])
     edges = _edges(low, high, count)
-    box = _box(values, q1 - reach, q3 + reach, edges)
+    box = _box(values, at[0.25] - reach, at[0.75] + reach, edges)
+    return _fields((low, high), center, at, box, edges, beyond=partial(_beyond, values))
+
+
+def _spread_of_sorted(values: Values, count: int) -> tuple[dict[str, Any], int]:
+    """The same of values that fit into memory: sorted once, nearly all of it is looked up."""
+    ordered = np.sort(np.concatenate([*values()])) + 0.0  # -0.0 is 0.0
+    low, high = float(ordered[0]), float(ordered[-1])
+    center = moments(values, low, high)
+    at = dict(zip(SHARES, quantiles_of_sorted(ordered, SHARES), strict=True))
+    reach = 1.5 * (at[0.75] - at[0.25])
+    edges = _edges(low, high, count)
+
+    def beyond(lower: float, upper: float) -> int:
+        inside = np.searchsorted(ordered, upper, side="right") - np.searchsorted(ordered, lower)
+        return count - int(inside)
+
+    first = np.searchsorted(ordered, at[0.25] - reach)
+    last = np.searchsorted(ordered, at[0.75] + reach, side="right") - 1
+    counts = np.diff(np.searchsorted(ordered, edges[:-1]), append=count)
+    outliers = beyond(at[0.25] - reach, at[0.75] + reach)
+    box = _Box(float(ordered[first]), float(ordered[last]), outliers, counts if low < high else np.array([count]))
+    distinct = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+    return _fields((low, high), center, at, box, edges, beyond=beyond), distinct
+
+
+def _fields(
+    ends: tuple[float, float],
+    moments: tuple[float, float | None],
+    at: Mapping[float, float],
+    box: "_Box",
+    edges: Vector,
+    *,
+    beyond: Callable[[float, float], int],
+) -> dict[str, Any]:
+    """beyond: the number of values outside of an interval."""
+    (low, high), (mean, deviation) = ends, moments
     rules = {"extremes": (low, high), "percentiles": (at[0.09], at[0.91])}
     if deviation is not None and np.isfinite([mean - deviation, mean + deviation]).all():
         rules["deviation"] = mean - deviation, mean + deviation
     return {
         "minimum": low,
-        "first_quartile": q1,
-        "median": q2,
-        "third_quartile": q3,
+        "first_quartile": at[0.25],
+        "median": at[0.5],
+        "third_quartile": at[0.75],
         "maximum": high,
         "mean": mean,
         "standard_deviation": deviation,
@@ -82,7 +127,7 @@ def spread(values: Values, count: int) -> dict[str, Any]:
         "upper_whisker": box.high,
         "outliers": box.outliers,
         "other_whiskers": [
-            Whiskers(rule=rule, lower=a, upper=b, outliers=_beyond(values, a, b)) for rule, (a, b) in rules.items()
+            Whiskers(rule=rule, lower=a, upper=b, outliers=beyond(a, b)) for rule, (a, b) in rules.items()
         ],
         "percentiles": [Percentile(share=share, value=at[share]) for share in PERCENTILES],
         "histogram": _bins(edges, box.counts),

@@ -29,6 +29,13 @@ def quantiles(values: Values, count: int, shares: Sequence[float], *, held: int 
     return [_between(at[int(p)], at[min(int(p) + 1, count - 1)], p - int(p)) for p in places]
 
 
+def quantiles_of_sorted(ordered: NDArray[np.float64], shares: Sequence[float]) -> list[float]:
+    """The same of values in ascending order."""
+    last = len(ordered) - 1
+    places = [last * share for share in shares]
+    return [_between(float(ordered[int(p)]), float(ordered[min(int(p) + 1, last)]), p - int(p)) for p in places]
+
+
 def _between(lower: float, upper: float, share: float) -> float:
     return lower if lower == upper else (1.0 - share) * lower + share * upper
 

@@ -20,12 +20,10 @@ import pyarrow as pa
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import are_dates
 from app.ml.contract.missing_markers import is_marker
-from app.ml.tables.column_statistics import STATISTICS, different
+from app.ml.tables.column_statistics import EXACT, STATISTICS, different
 from app.ml.tables.data_sheet import Chunks, Column, Level, Offer, Remark
 from app.ml.tables.identifiers import IDENTIFIER_ROWS, identifier_like
 
-EXACT = 2.0**53
-"""Up to here float64 holds every whole number."""
 _ROUNDED = "Whole numbers beyond 2^53 are rounded to the nearest float where a model is trained on them, or predicts."
 
 

@@ -11,12 +11,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from app.ml.contract.columns import ColumnKind
-from app.ml.statistics.histogram_and_box_plot import spread, spreads
+from app.ml.statistics.histogram_and_box_plot import spread_and_distinct, spreads
 from app.ml.statistics.quantiles import Values
 from app.ml.tables.data_sheet import Chunks, Level
 
 COUNTED = 100_000
 """Different values counted before giving up."""
+EXACT = 2.0**53
+"""Up to here float64 holds every whole number."""
 COUNTED_BYTES = 64 << 20
 TOP_LEVELS = 20
 LEVEL_LENGTH = 200
@@ -26,7 +28,7 @@ OUTLIERS = 100
 
 def different(chunks: Chunks) -> int | None:
     seen: pa.Array | None = None
-    for chunk in chunks():
+    for chunk in (part.slice(start, COUNTED) for part in chunks() for start in range(0, len(part), COUNTED)):
         values = pc.add(chunk, 0.0) if pa.types.is_floating(chunk.type) else chunk  # -0.0 is 0.0
         new = pc.unique(values.drop_null())
         seen = new if seen is None else pc.unique(pa.concat_arrays([seen, new]))
@@ -38,7 +40,10 @@ def different(chunks: Chunks) -> int | None:
 def _numeric(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
     if not count:
         return ColumnKind.NUMERIC, {}
-    statistics = spread(_floats(chunks), count)
+    statistics, distinct = spread_and_distinct(_floats(chunks), count)
+    rounded = pa.types.is_integer(next(chunks()).type) and max(-statistics["minimum"], statistics["maximum"]) > EXACT
+    if distinct is not None and not rounded:
+        statistics["distinct"] = distinct if distinct <= COUNTED else None
     if statistics["outliers"]:
         statistics["outlier_rows"] = _outermost(chunks, statistics["lower_whisker"], statistics["upper_whisker"])
     return ColumnKind.NUMERIC, statistics
