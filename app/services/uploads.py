@@ -65,7 +65,7 @@ class Uploads:
     def make_dataset(
         self, upload_id: UUID, *, name: str | None, file_format: FileFormat | None, options: ReadOptions
     ) -> Dataset:
-        """The dataset of the whole file, once: later calls return the same one, whatever they ask for.
+        """The dataset of the whole file, once: later calls return the same one, whatever their options.
 
         Raises UploadNotFound, UploadIncomplete, and what `Datasets.ingest` does; then the upload stays as it is.
         """

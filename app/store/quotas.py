@@ -89,7 +89,7 @@ class QuotaRepository:
         return self.session.scalars(select(func.count(column)).where(*conditions)).one()
 
     def _storage(self) -> int:
-        """Of what is there, and of what is announced by uploads that are no datasets yet."""
+        """Bytes of what is there, and of what is announced by uploads that are no datasets yet."""
         kept = (DatasetRow.size_bytes, FileRow.size_bytes, ModelVersionRow.size_bytes)
         announced = select(func.coalesce(func.sum(UploadRow.size_bytes), 0)).where(UploadRow.dataset_id.is_(None))
         sums = [announced, *(select(func.coalesce(func.sum(size), 0)) for size in kept)]

@@ -19,7 +19,7 @@ class UploadRow(Owned, Base):
     updated_at: Mapped[datetime] = mapped_column(server_default=NOW)
     """Time of the last bytes."""
     size_bytes: Mapped[int] = mapped_column(BigInteger)
-    """Of the whole file."""
+    """Size of the whole file."""
     digest: Mapped[str | None]
     """That which the bytes must have; null: any."""
     offset_bytes: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))

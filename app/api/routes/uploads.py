@@ -47,7 +47,7 @@ def create_upload(body: BeginUpload, response: Response, services: ServicesDep) 
 
 @router.get("/{upload_id}", responses=STATE)
 def get_upload(upload_id: UploadPath, response: Response, services: ServicesDep) -> Upload:
-    """How much of the file has arrived: the next part begins at `offset`."""
+    """Describe an upload: the next part begins at its `offset`, the number of bytes that have arrived."""
     return _described(response, services.uploads.get(upload_id))
 
 

@@ -31,7 +31,7 @@ from .transfers import FILE_FORMATS
 
 FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
 INTERRUPTED = 130
-"""As a shell has it: 128 and the number of the signal."""
+"""The exit code of a shell after Ctrl-C: 128 and the number of the signal."""
 SHOWN = 20
 
 
@@ -160,7 +160,7 @@ def _login(_: Client, address: str) -> None:
 
 
 def _upload(service: Client, table: Path, name: str | None = None, resume: str | None = None) -> Dataset[Any]:
-    """The dataset, with the progress of a large file on a terminal. Where it breaks off, say how to go on."""
+    """The dataset, with the progress of a large file on a terminal. Where it breaks off, print how to go on."""
     line, last = ProgressLine(table.name), dict[str, Any]()
 
     def show(upload: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ def send_parts(record: Record[Any], path: Path, resume: str | None, progress: Up
     """Send what the service does not have yet; the result is the id of the upload, which is then complete.
 
     resume: id of an upload of the same file that was broken off. Raises ValueError where it is one of another size.
-    An error that ends it has a note that says how to go on.
+    An error that ends it has a note with the call that goes on.
     """
     size = path.stat().st_size
     if resume is None:
@@ -59,13 +59,14 @@ def _send_part(record: Record[Any], upload: Mapping[str, Any], path: Path, *, ma
         sent: dict[str, Any] = yield from record._json(  # noqa: SLF001
             "PATCH", "uploads", upload["id"], content=lambda: _part(path, start), headers=headers, repeatable=False
         )
-        return sent
     except ConnectionLost:
         if not may_fail:
             raise
     except Conflict as refused:  # the connection of an earlier attempt broke behind its last byte
         if refused.code != WRONG_OFFSET or not may_fail:
             raise
+    else:
+        return sent
     arrived: dict[str, Any] = yield from record._json("GET", "uploads", upload["id"])  # noqa: SLF001
     return arrived
 

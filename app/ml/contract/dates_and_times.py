@@ -142,7 +142,7 @@ class _Parts(NamedTuple):
 
     letters: NDArray[np.uint8]
     match: "re.Match[str]"
-    """Of their shape."""
+    """The match of their shape."""
 
     def text(self, name: str) -> str:
         """A part of the shape, empty where it is not written."""
