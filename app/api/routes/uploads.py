@@ -111,7 +111,7 @@ async def create_dataset_from_upload(
         file_format=file_format,
         options=options,
     )
-    dataset = await asyncio.get_running_loop().run_in_executor(services.datasets.threads, make)
+    dataset: Dataset = await asyncio.get_running_loop().run_in_executor(services.datasets.threads, make)
     response.headers["Location"] = f"/v1/datasets/{dataset.id}"
     return dataset
 
