@@ -21,8 +21,6 @@ from redis.exceptions import ResponseError
 QUEUE = "valiant"
 RUN = "valiant.run"
 """The task that runs a job; its one argument is the id."""
-LEND = "valiant.lend"
-"""The task that lends a slot to a job that runs in the same worker; its one argument is the id."""
 CANARY = "valiant.canary"
 """The task by which a worker learns that its consumer is alive; without arguments."""
 LONGEST_MESSAGE = 1 << 16
@@ -104,7 +102,7 @@ def _job_id(arguments: Sequence[str]) -> list[str]:
     return [str(UUID(arguments[0]))]
 
 
-_ARGUMENTS: dict[str, Callable[[Sequence[str]], list[str]]] = {RUN: _job_id, LEND: _job_id, CANARY: lambda _: []}
+_ARGUMENTS: dict[str, Callable[[Sequence[str]], list[str]]] = {RUN: _job_id, CANARY: lambda _: []}
 
 
 def _envelope(task: str, arguments: list[str], queue: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from celery import Celery
 
 from app import broker
 from app.broker import QUEUE, RUN
+from app.processor_cores import count_slots
 from app.settings import Settings
 
 RESPONSE_SECONDS = 0.5
@@ -26,7 +27,7 @@ def make_celery(settings: Settings) -> Celery:
         raise ValueError("There is no broker: set VALIANT_BROKER_URL, or run `valiant up`.")
     broker.install()
     celery = Celery("valiant", broker=settings.broker_url.get_secret_value(), set_as_current=False)
-    celery.conf.update(_CONFIGURATION, worker_concurrency=settings.worker_concurrency)
+    celery.conf.update(_CONFIGURATION, worker_concurrency=count_slots(settings))
     return celery
 
 

@@ -272,10 +272,10 @@ class Settings(ValidatedCopy, BaseSettings):
     )
     max_time_limit_seconds: PositiveFloat = Field(86_400, description="Longest time limit of a job, in seconds.")
     job_memory_bytes: PositiveInt = Field(4 * GiB, description="Memory limit in bytes of a job's process.")
-    worker_concurrency: PositiveInt = Field(
-        1,
-        description="Number of jobs that a worker runs at once. Ensembles and searches of one job may use slots that "
-        "are free.",
+    worker_concurrency: PositiveInt | None = Field(
+        None,
+        description="Number of jobs that a worker runs at once; null: one for each core that it may use, as far as "
+        "memory has room for them, at most 8. A job uses cores that no other job needs.",
     )
     worker_metrics_port: int = Field(
         0,

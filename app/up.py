@@ -16,6 +16,7 @@ from app.embedded.child_process import Child, stop_all
 from app.embedded.stack import Stack
 from app.errors import StartFailed
 from app.ports import address, demand_keys, listen
+from app.processor_cores import count_slots
 from app.settings import MiB, Settings
 from app.store.engine import pool_size
 from app.supervising import LOOK_SECONDS, keep, report
@@ -100,7 +101,7 @@ def _start(settings: Settings, undo: ExitStack, *, workers: int, to_terminal: bo
         raise StartFailed("There is no database.")
     if repaired := upgrade(stack.settings.database_url.get_secret_value()):
         report(f"The database was repaired: {repaired}.")
-    hasty = _hasty(stack.settings)
+    hasty = _hasty(stack.settings, workers)
     own = [
         processes.api(hasty, stack.folder, to_terminal=to_terminal),
         *(
@@ -116,10 +117,11 @@ def _start(settings: Settings, undo: ExitStack, *, workers: int, to_terminal: bo
     return stack, own
 
 
-def _hasty(settings: Settings) -> Settings:
-    """The same settings, with a short grace where none is set."""
+def _hasty(settings: Settings, workers: int) -> Settings:
+    """The same settings, with a short grace where none is set, and the slots of the machine shared by the workers."""
     grace = {"request_grace_seconds", "worker_grace_seconds"} - settings.model_fields_set
-    return settings.model_copy(update=dict.fromkeys(grace, GRACE_SECONDS))
+    slots = settings.worker_concurrency or max(1, count_slots(settings) // workers)
+    return settings.model_copy(update=dict.fromkeys(grace, GRACE_SECONDS) | {"worker_concurrency": slots})
 
 
 def _wait_for_room(reserve: Reserve) -> None:

@@ -3,15 +3,13 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from uuid import UUID
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.broker import LEND
 from app.errors import Cancelled, LeaseLost
+from app.processor_cores import Cores, count_slots
 from app.project_context import PROJECT
-from app.queue import publish
 from app.store.job_records import Claim
 from app.tracing import trace_id
 from app.wiring import Services
@@ -25,16 +23,16 @@ log = structlog.get_logger(__name__)
 class Runner:
     """Runner of as many attempts at a time as there are slots."""
 
-    def __init__(self, services: Services, trainers: Trainers, own_queue: str) -> None:
-        """own_queue: of messages that come back to this worker and to no other."""
+    def __init__(self, services: Services, trainers: Trainers, cores: Cores) -> None:
+        """cores: for the attempts and for what they do at once."""
         self._services = services
         self._trainers = trainers
-        self._own_queue = own_queue
-        self._slots = threading.BoundedSemaphore(services.settings.worker_concurrency)
+        self._cores = cores
+        self._count = count_slots(services.settings)
+        self._slots = threading.BoundedSemaphore(self._count)
         self._attempts: set[Attempt] = set()
         self._taken = 0
-        """Slots that are not free: attempts run in them, they are lent, or they wait for a trainer."""
-        self._lent = 0
+        """Slots that are not free: attempts run in them, or they wait for a trainer."""
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._closed = False
@@ -42,14 +40,13 @@ class Runner:
     @property
     def busy(self) -> bool:
         """True if every slot is taken."""
-        return self._taken >= self._services.settings.worker_concurrency
+        return self._taken >= self._count
 
     def slots(self) -> dict[str, int]:
-        """Number of slots that run attempts, are lent to attempts of other slots, wait for a trainer, and are idle."""
+        """Number of slots that run attempts, wait for a trainer, and are idle."""
         with self._lock:
-            running, lent, taken = len(self._attempts), self._lent, self._taken
-        idle = self._services.settings.worker_concurrency - taken
-        return {"running": running, "lent": lent, "starting": taken - running - lent, "idle": idle}
+            running, taken = len(self._attempts), self._taken
+        return {"running": running, "starting": taken - running, "idle": self._count - taken}
 
     def run(self) -> None:
         """One attempt of the job whose turn it is: each message, whatever job it is about, brings one forward."""
@@ -60,21 +57,6 @@ class Runner:
         """The same without a message. False if there was no job or no free slot."""
         with self._slot(blocking=False) as is_free:
             return is_free and self._run()
-
-    def lend(self, job_id: UUID) -> None:
-        """A slot for a trainer that does several things at once; again later, behind all who wait, if it wants more."""
-        with self._lock:
-            attempt = next((one for one in self._attempts if one.job_id == job_id), None)
-        if attempt is None:
-            return
-        with self._slot():
-            self._count(lent=1)
-            try:
-                again = attempt.lend()
-            finally:
-                self._count(lent=-1)
-        if again:
-            self._offer(job_id)
 
     def stop(self) -> None:
         """Claim nothing more; end the trainers at work and give their jobs back."""
@@ -102,7 +84,7 @@ class Runner:
             project = PROJECT.set(claim.project_id)
             try:
                 with structlog.contextvars.bound_contextvars(**ids):
-                    self._attempt(Attempt(self._services, claim, trainer, self._offer))
+                    self._attempt(Attempt(self._services, claim, trainer, self._cores))
                     self._announce_held_back(claim)
             finally:
                 PROJECT.reset(project)
@@ -128,27 +110,22 @@ class Runner:
                 self._attempts.discard(attempt)
                 self._idle.notify_all()
 
-    def _offer(self, job_id: UUID) -> None:
-        """Have Celery lend it a slot of this worker as soon as one is free."""
-        publish(self._services.celery, job_id, LEND, self._own_queue)
-
     @contextmanager
     def _slot(self, *, blocking: bool = True) -> Iterator[bool]:
         """True with a slot that is taken until the block ends; False if none is free and the call may not block."""
         if not self._slots.acquire(blocking=blocking):
             yield False
             return
-        self._count(taken=1)
+        self._take(1)
         try:
             yield True
         finally:
-            self._count(taken=-1)
+            self._take(-1)
             self._slots.release()
 
-    def _count(self, *, taken: int = 0, lent: int = 0) -> None:
+    def _take(self, count: int) -> None:
         with self._lock:
-            self._taken += taken
-            self._lent += lent
+            self._taken += count
 
     def _add(self, attempt: Attempt) -> None:
         with self._lock:

@@ -13,6 +13,7 @@ from kombu.entity import Queue
 
 from app.broker import QUEUE
 from app.logs import configure
+from app.processor_cores import Cores, count_cores, count_slots
 from app.settings import Settings
 from app.wiring import build
 from workers.compiler import Compiler
@@ -47,7 +48,7 @@ def main(settings: Settings) -> int:
     trainers = Trainers(patience_seconds=settings.watchdog_seconds)
     incarnation = uuid4().hex  # a name that no earlier life of this worker had
     own_queue = f"{QUEUE}.{incarnation}"
-    runner = Runner(services, trainers, own_queue)
+    runner = Runner(services, trainers, Cores.of_machine())
     serve(services, runner)
     watchdog = Watchdog(services, runner, own_queue)
     compiler = Compiler()
@@ -60,7 +61,7 @@ def main(settings: Settings) -> int:
     celery = services.celery.Worker(
         hostname=f"{incarnation}@%h",
         pool="threads",
-        concurrency=settings.worker_concurrency,
+        concurrency=count_slots(settings),
         loglevel=settings.log_level,
         quiet=True,
         without_gossip=True,
@@ -93,7 +94,7 @@ def _report_ready(trainers: Trainers, tending: Tending, settings: Settings) -> N
     except RuntimeError:  # it is stopping
         return
     tending.wait()
-    log.info("ready", slots=settings.worker_concurrency)
+    log.info("ready", slots=count_slots(settings), cores=count_cores())
     if settings.beat_file is not None:
         beat(settings.beat_file)
 

@@ -12,11 +12,11 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import structlog
 from sqlalchemy.exc import DataError, SQLAlchemyError
@@ -24,16 +24,16 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from app.disk_space import crowded
 from app.errors import Cancelled, InvalidData, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
 from app.liveness import LOOK_SECONDS, describe_end
+from app.processor_cores import Cores
 from app.schemas.datasets import Dataset
 from app.schemas.files import StoredFile
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.services.submission import sheet
-from app.store.job_records import Claim
+from app.store.job_records import Claim, Effort
 from app.store.pointer import Pointer
 from app.wiring import Services
 from workers import trainer_frames as frames
-from workers.slot_lending import lend_slot
 from workers.trainer_messages import Bytes, Order, read_outcome
 from workers.trainers import Trainer
 from workers.verdict import Verdict
@@ -52,14 +52,12 @@ FAULTS_OF_CODE = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, 
 class Attempt:
     """One claim and the trainer that works on it."""
 
-    def __init__(self, services: Services, claim: Claim, trainer: Trainer, offer: Callable[[UUID], None]) -> None:
-        """offer: has a slot of the worker lent to the job of this id, when one is free."""
+    def __init__(self, services: Services, claim: Claim, trainer: Trainer, cores: Cores) -> None:
+        """cores: one of them is held for the trainer, and it takes more while nobody else needs them."""
         self._services = services
         self._claim = claim
         self._trainer = trainer
-        self._offer = offer
-        self._requested = 0
-        """Slots that the trainer could use besides its own."""
+        self._cores = cores
         self._deadline = time.monotonic() + claim.time_limit_seconds
         self._is_fed = False
         """True while the trainer has all that was requested of us, so that it waits for nobody."""
@@ -67,13 +65,13 @@ class Attempt:
         self._verdict: Verdict | None = None
         self._unfed: ValiantError | None = None
         """Why an input is not to be had, if that will not change."""
-        self._progress: dict[str, Any] = {"fraction": 0.0, "message": "", "curves": {}}
+        self._progress: dict[str, Any] = {"fraction": 0.0, "message": "", "curves": {}, "stages": {}, "cores": 1}
         self._received: dict[bytes, list[bytes]] = {}
         self._words: deque[bytes] = deque(maxlen=LAST_WORDS)
 
     def run(self) -> None:
         """From the first frame to the end written down. The trainer is gone afterwards, whatever happens."""
-        threads = [_thread(self._beat), _thread(self._feed)]
+        threads = [_thread(self._beat), _thread(self._feed), _thread(self._hold_core)]
         try:
             self._listen()
             self._conclude(self._trainer.close())
@@ -90,27 +88,13 @@ class Attempt:
             log.info("attempt_ended", verdict=verdict.name.lower())
         self._trainer.kill()
 
-    @property
-    def job_id(self) -> UUID:
-        return self._claim.job_id
-
-    def lend(self) -> bool:
-        """Let the trainer use the caller's slot for a while. Whether it wants one again."""
-        if not self._requested:
-            return False
-        taken = lend_slot(self._trainer.grants, self.job_id, lambda: self._requested > 0, self._over)
-        return taken and self._requested > 0
-
     # threads beside the listener
 
     def _beat(self) -> None:
         """Renew the lease until the end is written down. A database that blinks costs a beat, not the attempt."""
         while not self._over.wait(self._services.settings.beat_seconds):
-            result = self._progress
             try:
-                state = self._services.attempts.beat(
-                    self._claim, progress=result["fraction"], message=result["message"], curves=result["curves"]
-                )
+                state = self._report()
             except LeaseLost:
                 self.end(Verdict.LEASE_LOST)
                 return
@@ -119,6 +103,25 @@ class Attempt:
                 continue
             if state is JobState.CANCELLING and self._verdict is None:
                 _thread(partial(self.end, Verdict.CANCELLED))  # which may wait for the template: the heart beats on
+
+    def _report(self) -> JobState:
+        result = self._progress
+        return self._services.attempts.beat(
+            self._claim,
+            progress=result["fraction"],
+            message=result["message"],
+            curves=result["curves"],
+            effort=self._effort,
+        )
+
+    @property
+    def _effort(self) -> Effort:
+        return Effort({"queued": self._claim.queued_seconds, **self._progress["stages"]}, self._progress["cores"])
+
+    def _hold_core(self) -> None:
+        """A core for the trainer, until it is gone: who uses it for another job gives it up."""
+        with self._cores.held(self._over):
+            self._over.wait()
 
     def _feed(self) -> None:
         """The order, then every input chunk by chunk: never more than one of them is in memory here."""
@@ -168,7 +171,7 @@ class Attempt:
             datasets=[sheet(dataset) for dataset in datasets],
             models=[Bytes(at.model, at.version, at.digest) for at in pointers],
             memory_bytes=self._services.settings.job_memory_bytes,
-            forks=self._services.settings.worker_concurrency - 1,
+            cores=self._cores,
             stored=stored,
             files=[file.digest for file in files],
         )
@@ -206,9 +209,6 @@ class Attempt:
     def _take(self, frame: frames.Frame) -> None:
         if frame.kind == frames.PROGRESS:
             self._progress = json.loads(frame.payload)
-        elif frame.kind == frames.HELP:
-            self._requested = int(frame.payload)
-            _thread(self._request_slots)
         elif frame.kind == frames.CHUNK:
             self._keep(*frames.read_chunk(frame.payload))
         else:
@@ -224,16 +224,15 @@ class Attempt:
             log.exception("rows_not_stored")
             self.end(Verdict.NOT_KEPT)
 
-    def _request_slots(self) -> None:
-        for _ in range(self._requested):
-            self._offer(self.job_id)
-
     # what became of it
 
     def _conclude(self, status: int) -> None:
         if frames.END in self._received:
             self._succeed()
-        elif frames.FAILURE in self._received:
+            return
+        with suppress(LeaseLost, SQLAlchemyError):  # what follows meets it too
+            self._report()
+        if frames.FAILURE in self._received:
             self._fail(Problem.model_validate_json(self._received[frames.FAILURE][0]))
         elif self._verdict is None:
             self._crashed(status)
@@ -243,7 +242,7 @@ class Attempt:
     def _succeed(self) -> None:
         outcome = read_outcome(self._claim.kind, self._received)
         try:
-            self._services.attempts.succeed(self._claim, outcome, curves=self._progress["curves"])
+            self._services.attempts.succeed(self._claim, outcome, curves=self._progress["curves"], effort=self._effort)
             log.info("job_succeeded")
         except (Cancelled, LeaseLost):
             raise

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
 
 import structlog
 from celery import Celery
 from celery.worker import state
 from kombu.asynchronous import get_event_loop
 
-from app.broker import CANARY, LEND, RUN
+from app.broker import CANARY, RUN
 from workers.job_slots import Runner
 
 LEAVING_SECONDS = 0.002
@@ -27,12 +26,6 @@ def register(celery: Celery, runner: Runner, received: Callable[[], object]) -> 
         received()
         with _looking_for_the_next(task):
             runner.run()
-
-    @celery.task(name=LEND, bind=True)  # type: ignore[untyped-decorator] # as above
-    def lend(task: Any, job_id: str) -> None:
-        received()
-        with _looking_for_the_next(task):
-            runner.lend(UUID(job_id))
 
     @celery.task(name=CANARY)  # type: ignore[untyped-decorator] # as above
     def canary() -> None:

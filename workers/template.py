@@ -28,8 +28,8 @@ from workers.template_protocol import ALIVE, END, READY, REQUEST, RESPONSE, RUNN
 
 LAZY = "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.spatial.distance", "scipy.special"
 """Modules that scipy imports with their first use."""
-PIPES = 4
-"""Pipes of a trainer: its inlet, its outlet, its output, and the socket of slots."""
+PIPES = 3
+"""Pipes of a trainer: its inlet, its outlet and its output."""
 IDLE_SECONDS = 0.5
 """Without a trainer and without a request for so long, there is time for kernels."""
 NICENESS = 5
@@ -135,11 +135,11 @@ def _train(template: int, control: socket.socket, descriptors: Sequence[int], be
     control.close()
     os.setpgid(0, 0)
     os.nice(NICENESS)
-    inlet, outlet, prints, grants = descriptors
+    inlet, outlet, prints = descriptors
     os.dup2(prints, sys.stdout.fileno())
     os.dup2(prints, sys.stderr.fileno())
     os.close(prints)
-    return trainer.main(template, inlet, outlet, grants, beyond)
+    return trainer.main(template, inlet, outlet, beyond)
 
 
 def _written() -> int:

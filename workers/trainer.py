@@ -8,16 +8,16 @@ import faulthandler
 import json
 import os
 import resource
-import socket
 import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from app.errors import OutOfMemory, ValiantError
+from app.ml.contract.stage_clock import CLOCK, StageClock, timed
+from app.ml.contract.threads import THREADS
 from app.ml.job import Outcome
 from app.ml.numerics import jit
 from app.ml.numerics.compiled_kernels import describe, missing
@@ -34,27 +34,32 @@ REPORT_SECONDS = 0.1
 """Seconds between two reports of progress, at least."""
 
 
-def main(template: int, inlet_fd: int, outlet_fd: int, grants_fd: int, beyond: int) -> int:
+def main(template: int, inlet_fd: int, outlet_fd: int, beyond: int) -> int:
     """One job, from its order to its outcome. template: the process that this one dies with. beyond: bytes of memory
     that the template has written and that do not count as the job's.
     """
     inlet, outlet = os.fdopen(inlet_fd, "rb"), os.fdopen(outlet_fd, "wb")
-    _protect(template, inlet_fd, outlet_fd, grants_fd)
+    _protect(template, inlet_fd, outlet_fd)
     try:
         order = Order.read(frames.read(inlet).payload)
     except EOFError:
         return 0  # its worker has gone
     limit(order.memory_bytes + beyond)
-    group = Group(socket.socket(fileno=grants_fd), order.forks, partial(_request, outlet))
+    group, clock = Group(order.cores), StageClock("reading")
+    CLOCK.set(clock)
+    THREADS.set(group)
+    progress = _Progress(outlet, group, clock)
     try:
-        write_outcome(outlet, _work(order, inlet, outlet, group), order.stored)
+        outcome = _work(order, inlet, group, progress)
+        with timed("storing"):
+            write_outcome(outlet, outcome, order.stored, progress.finish)
     except MemoryError:
-        _send_failure(outlet, OutOfMemory(), order)
+        _send_failure(outlet, OutOfMemory(), order, progress)
     except ValiantError as error:
-        _send_failure(outlet, error, order)
+        _send_failure(outlet, error, order, progress)
     except Exception:  # noqa: BLE001 - whatever it raises ends this job and no other
         traceback.print_exc()  # for the log; the client gets no details of ours
-        _send_failure(outlet, ValiantError("The job failed unexpectedly."), order)
+        _send_failure(outlet, ValiantError("The job failed unexpectedly."), order, progress)
     return 0
 
 
@@ -69,24 +74,20 @@ def _protect(parent: int, *pipes: int) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes], group: Group) -> Outcome:
+def _work(order: Order, inlet: IO[bytes], group: Group, progress: "_Progress") -> Outcome:
     known = kind_records()
     kind = known[order.kind]
     inputs = read_inputs(order, inlet)._replace(each=group, kinds=known)
-    progress = _Progress(outlet)
     jit.on_compiling = progress.compiling
-    return kind.run(kind.request.model_validate(order.request), inputs, progress)
-
-
-def _request(outlet: IO[bytes], slots: int) -> None:
-    frames.write(outlet, frames.HELP, str(slots).encode())
+    with timed("evaluating"):
+        return kind.run(kind.request.model_validate(order.request), inputs, progress)
 
 
 class _Progress:
     """Sends the newest state to the supervisor, now and then."""
 
-    def __init__(self, outlet: IO[bytes]) -> None:
-        self._outlet = outlet
+    def __init__(self, outlet: IO[bytes], group: Group, clock: StageClock) -> None:
+        self._outlet, self._group, self._clock = outlet, group, clock
         self._curves = Curves()
         self._due = 0.0
         self._fraction = 0.0
@@ -106,11 +107,17 @@ class _Progress:
         self._fraction = min(max(fraction, 0.0), 1.0)
         self._send(message)
 
+    def finish(self) -> None:
+        """Report for the last time."""
+        self._send("")
+
     def _send(self, message: str) -> None:
-        result = {"fraction": self._fraction, "message": message[:200], "curves": self._curves.values}
+        effort = {"stages": self._clock.seconds(), "cores": self._group.used}
+        result = {"fraction": self._fraction, "message": message[:200], "curves": self._curves.values, **effort}
         frames.write(self._outlet, frames.PROGRESS, json.dumps(result).encode())
 
 
-def _send_failure(outlet: IO[bytes], error: ValiantError, order: Order) -> None:
+def _send_failure(outlet: IO[bytes], error: ValiantError, order: Order, progress: _Progress) -> None:
+    progress.finish()
     problem = Problem.of(error, request_id=order.request_id)
     frames.write(outlet, frames.FAILURE, problem.model_dump_json().encode())

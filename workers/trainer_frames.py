@@ -4,8 +4,8 @@ supervisor → trainer    REQUEST (JSON), then of each model BLOB (a chunk of it
                         its training rows) …, END,
                         then, if earlier attempts have written some of the result, CHUNK (Arrow IPC stream) …, END,
                         then of each dataset CHUNK …, END
-trainer → supervisor    PROGRESS (JSON), HELP (a number: slots of use by now) and CHUNK (a `Place`, then an Arrow IPC
-                        stream) …, then FAILURE (a problem as JSON),
+trainer → supervisor    PROGRESS (JSON) and CHUNK (a `Place`, then an Arrow IPC stream) …,
+                        then FAILURE (a problem as JSON),
                         or RESULT (JSON), BLOB (a chunk of the model) …, SEEN …, END
 """
 
@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
-REQUEST, CHUNK, END, PROGRESS, HELP, FAILURE, RESULT = b"R", b"C", b"E", b"P", b"H", b"F", b"S"
+REQUEST, CHUNK, END, PROGRESS, FAILURE, RESULT = b"R", b"C", b"E", b"P", b"F", b"S"
 BLOB, SEEN = b"B", b"N"
 
 _HEAD = struct.Struct(">cQ")

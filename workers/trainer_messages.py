@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
@@ -13,12 +13,14 @@ from app.errors import CorruptModel
 from app.ingest.model_file_parser import parse
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.notation import CellTexts, Notation, OtherNotation
+from app.ml.contract.stage_clock import timed
 from app.ml.evaluation.report import Report
 from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, UploadedFile, Version, WrittenTable
 from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.operations import kinds
+from app.processor_cores import Cores
 from app.wire import Wire
 from workers import trainer_frames as frames
 from workers.mapped_dataset import spooled
@@ -36,7 +38,7 @@ class Bytes(NamedTuple):
 
 
 class Order(NamedTuple):
-    """The first frame: what to do, on what, within which memory and how many processes."""
+    """The first frame: what to do, on what, within which memory and on which cores."""
 
     kind: str
     request: dict[str, Any]
@@ -44,8 +46,8 @@ class Order(NamedTuple):
     datasets: Sequence[Sheet]
     models: Sequence[Bytes]
     memory_bytes: int
-    forks: int = 0
-    """For how many, at most, the worker may lend slots."""
+    cores: Cores = Cores("", 1)
+    """Those that it may take besides its own while no other job needs them."""
     stored: int = 0
     """Chunks of the result that earlier attempts have written."""
     files: Sequence[str] = ()
@@ -56,9 +58,10 @@ class Order(NamedTuple):
 
     @classmethod
     def read(cls, payload: bytes) -> Self:
-        kind, request, request_id, sheets, models, *limits = json.loads(payload)
+        kind, request, request_id, sheets, models, memory_bytes, cores, *limits = json.loads(payload)
         datasets = [Sheet(d, rows, tuple(map(_column, columns)), reading) for d, rows, columns, reading in sheets]
-        return cls(kind, request, request_id, datasets, [Bytes(*one) for one in models], *limits)
+        blobs = [Bytes(*model) for model in models]
+        return cls(kind, request, request_id, datasets, blobs, memory_bytes, Cores(*cores), *limits)
 
 
 def _column(values: Sequence[Any]) -> TableColumn:
@@ -107,9 +110,14 @@ def _file(stated: str, inlet: IO[bytes], memory_bytes: int) -> UploadedFile:
 
 
 def _tables(inlet: IO[bytes]) -> Iterator[pa.Table]:
-    for payload in _chunks(inlet):
-        with pa.ipc.open_stream(payload) as stream:
-            yield stream.read_all()
+    payloads = _chunks(inlet)
+    while True:
+        with timed("reading"):
+            if (payload := next(payloads, None)) is None:
+                return
+            with pa.ipc.open_stream(payload) as stream:
+                table = stream.read_all()
+        yield table
 
 
 def _chunks(inlet: IO[bytes]) -> Iterator[bytes]:
@@ -117,8 +125,10 @@ def _chunks(inlet: IO[bytes]) -> Iterator[bytes]:
         yield frame.payload
 
 
-def write_outcome(outlet: IO[bytes], outcome: Outcome, stored: int = 0) -> None:
-    """stored: chunks of the table that are written already."""
+def write_outcome(
+    outlet: IO[bytes], outcome: Outcome, stored: int = 0, finish: Callable[[], object] = lambda: None
+) -> None:
+    """stored: chunks of the table that are written already. finish: called before the last frame."""
     trained, result = outcome.trained, outcome.result
     written = outcome.table and write_table(outlet, outcome.table, stored)
     head = {
@@ -130,6 +140,7 @@ def write_outcome(outlet: IO[bytes], outcome: Outcome, stored: int = 0) -> None:
     if trained:
         _write_chunks(outlet, frames.BLOB, memoryview(trained.blob))
         _write_chunks(outlet, frames.SEEN, memoryview(trained.seen))
+    finish()
     frames.write(outlet, frames.END)
 
 

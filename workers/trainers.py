@@ -89,7 +89,7 @@ class Template:
 
 
 class Trainer:
-    """A trainer's process. Frames have pipes of their own, slots lent to it a socket; what it prints comes together."""
+    """A trainer's process. Frames have pipes of their own; what it prints comes together."""
 
     def __init__(self, template: Template) -> None:
         """Raises OSError when no process can be had, or the template is gone."""
@@ -99,20 +99,18 @@ class Trainer:
         their_inlet, inlet = os.pipe()
         outlet, their_outlet = os.pipe()
         prints, their_prints = os.pipe()
-        self.grants, slots = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.inlet: IO[bytes] = os.fdopen(inlet, "wb")
         self.outlet: IO[bytes] = os.fdopen(outlet, "rb", buffering=0)
         self.prints: IO[bytes] = os.fdopen(prints, "rb", buffering=0)
-        given = their_inlet, their_outlet, their_prints, slots.fileno()
+        descriptors = their_inlet, their_outlet, their_prints
         try:
-            self.pid = template.start(given)
+            self.pid = template.start(descriptors)
         except OSError:
             self._close_pipes()
             raise
         finally:
-            for descriptor in given[:3]:
+            for descriptor in descriptors:
                 os.close(descriptor)
-            slots.close()
 
     def patience(self) -> Patience:
         """Patience without a limit on time: that is the job's. It may wait for its forks."""
@@ -149,7 +147,7 @@ class Trainer:
             return -signal.SIGKILL
 
     def _close_pipes(self) -> None:
-        for pipe in (self.inlet, self.outlet, self.prints, self.grants):
+        for pipe in (self.inlet, self.outlet, self.prints):
             with suppress(OSError):  # what was buffered for the dead
                 pipe.close()
 

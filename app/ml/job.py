@@ -20,6 +20,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.model_file_options import ModelFileOptions
 from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
+from app.ml.contract.stage_clock import timed
 from app.ml.contract.task import Task
 from app.ml.evaluation.guarantees import without_holdout
 from app.ml.evaluation.holdout_reuse import optimism
@@ -158,13 +159,14 @@ class Source(NamedTuple):
 
     def read(self, columns: Collection[str] | None = None) -> pa.Table:
         """All rows; with `columns`, no others of these are kept in memory."""
-        if columns is None:
-            return pa.concat_tables(self.batches)
-        return pa.concat_tables(batch.select([*columns]) for batch in self.batches)
+        with timed("reading"):
+            batches = self.batches if columns is None else (batch.select([*columns]) for batch in self.batches)
+            return pa.concat_tables(batches)
 
     def read_beside(self) -> pa.Table:
         """All rows, to be looked at in parts: in a mapped file."""
-        return self.beside(self.batches)
+        with timed("reading"):
+            return self.beside(self.batches)
 
 
 RowLook: TypeAlias = Callable[[Source], list[str]]

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
+from app.ml.contract.stage_clock import StageSeconds
 from app.ml.job import Result
 from app.ml.operations import kinds
 from app.schemas.problems import Problem
@@ -98,6 +99,15 @@ class Job(Wire):
     )
     algorithm: str | None = Field(None, description="Name of the algorithm; null for kinds of job without one.")
     transitions: list[Transition] = Field([], description="Changes of state, oldest first.")
+    stages: StageSeconds | None = Field(
+        None,
+        description="Seconds of each stage of the last attempt so far; null before the first report of one, and of "
+        "jobs of earlier releases.",
+    )
+    cores: int | None = Field(
+        None,
+        description="Largest number of processor cores that computed for the last attempt at once; null as `stages`.",
+    )
     curves: list[Curve] = Field([], description="Training curves so far.")
     warnings: list[str] = Field(
         [], description="Sentences on what a careful reader should know; empty where there is none."

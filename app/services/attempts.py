@@ -3,11 +3,14 @@
 Whatever ends an attempt is written under its lease; of two writers the second gets LeaseLost.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import get_args
 from uuid import UUID, uuid4
+
+from prometheus_client import Histogram
 
 from app.errors import Cancelled, LeaseLost, TimedOut
 from app.ml.catalogue import every_entry
@@ -20,10 +23,12 @@ from app.schemas.datasets import FileFormat
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.settings import Settings
-from app.store.job_records import Capable, Claim
+from app.store.job_records import NO_EFFORT, Capable, Claim, Effort
 from app.store.new_ids import uuid7
 from app.store.unit_of_work import Work, WorkFactory
 
+STAGE_BUCKETS = 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000
+"""Upper bounds, in seconds, of the histogram of stages."""
 END_SECONDS = 3600.0
 """So long the end of an attempt is kept in memory while the database is away or its disk is full."""
 
@@ -35,11 +40,22 @@ class AttemptCounts:
         self.lost = 0
         """Attempts of any process whose lease ran out, as this one found."""
         self._counts: Counter[tuple[str, str, str]] = Counter()
+        self.stages = Histogram(
+            "valiant_job_stage_seconds",
+            "Wall time in seconds of the stages of attempts that succeeded.",
+            ("kind", "stage"),
+            buckets=STAGE_BUCKETS,
+            registry=None,
+        )
         self._lock = Lock()
 
     def count(self, kind: str, event: str, reason: str = "") -> None:
         with self._lock:
             self._counts[kind, event, reason] += 1
+
+    def count_stages(self, kind: str, effort: Effort) -> None:
+        for stage, seconds in (effort.stages or {}).items():
+            self.stages.labels(kind, stage).observe(seconds)
 
     def counts(self) -> dict[tuple[str, str, str], int]:
         """By kind of job, event (`started`, or the state in which the attempt left the job) and reason."""
@@ -80,11 +96,18 @@ class Attempts:
             self._announce(job_id)
 
     def beat(
-        self, claim: Claim, *, progress: float, message: str = "", curves: Mapping[str, Sequence[float]] | None = None
+        self,
+        claim: Claim,
+        *,
+        progress: float,
+        message: str = "",
+        curves: Mapping[str, Sequence[float]] | None = None,
+        effort: Effort = NO_EFFORT,
     ) -> JobState:
         """Renew the lease and publish the progress. Cancelling means: stop. Raises LeaseLost."""
         with self._work() as w:
-            return w.leases.beat(claim, self._settings.lease_seconds, progress, message, _lists(curves))
+            seconds = self._settings.lease_seconds
+            return w.leases.beat(claim, seconds, progress, message, curves=_lists(curves), effort=effort)
 
     def keep(self, claim: Claim, seq: int, first_row: int, rows: int, *, payload: bytes) -> None:
         """Store a chunk of the table that the attempt makes. Raises LeaseLost, also when a cancel came first."""
@@ -108,11 +131,23 @@ class Attempts:
                 raise LeaseLost
             yield payload
 
-    def succeed(self, claim: Claim, outcome: Outcome, *, curves: Mapping[str, Sequence[float]] | None = None) -> None:
-        """The outcome and the job's success, both or neither: a version, a result, or both.
+    def succeed(
+        self,
+        claim: Claim,
+        outcome: Outcome,
+        *,
+        curves: Mapping[str, Sequence[float]] | None = None,
+        effort: Effort = NO_EFFORT,
+    ) -> None:
+        """The outcome and the job's success, both or neither: a version, a result, or both. effort: until now.
 
         Raises GoldenMismatch when the bytes do not predict what was promised, Cancelled, LeaseLost.
         """
+        begun = time.monotonic()
+
+        def effort_now() -> Effort:
+            return effort.also(storing=time.monotonic() - begun) if effort.stages else effort
+
         if outcome.trained is not None:
             check_golden(decode(outcome.trained.blob), outcome.trained.golden)
 
@@ -121,14 +156,22 @@ class Attempts:
         def publish(w: Work) -> None:
             w.leases.hold(claim)
             result = outcome if outcome.evaluation_rows is None else outcome.used(w.uses.count(outcome.evaluation_rows))
-            version = None if result.trained is None else self._add_version(w, claim, result.trained)
+            version = None if result.trained is None else self._add_version(w, claim, result.trained, effort_now())
             found = result.result
             if result.written is not None and found is not None:
                 self._add_dataset(w, claim, dataset_id, result.written)
                 found = found.model_copy(update={"result_dataset": dataset_id})
-            w.leases.succeed(claim, version=version, result=found, warnings=result.warnings, curves=_lists(curves))
+            w.leases.succeed(
+                claim,
+                version=version,
+                result=found,
+                warnings=result.warnings,
+                curves=_lists(curves),
+                effort=effort_now(),
+            )
 
         self._end(claim, publish, "succeeded")
+        self.counts.count_stages(claim.kind, effort_now())
 
     def _add_dataset(self, w: Work, claim: Claim, dataset_id: UUID, written: WrittenTable) -> None:
         w.datasets.add(
@@ -144,7 +187,7 @@ class Attempts:
         w.job_chunks.move(claim.job_id, dataset_id, written.chunks, written.rows)
         w.quotas.demand(storage_bytes=0)
 
-    def _add_version(self, w: Work, claim: Claim, trained: Trained) -> int:
+    def _add_version(self, w: Work, claim: Claim, trained: Trained, effort: Effort) -> int:
         if claim.model is None:
             raise ValueError("A model is made for a name.")
         made = w.models.add_version(
@@ -152,7 +195,7 @@ class Attempts:
             job_id=claim.job_id,
             dataset_id=None if claim.pinned.files else claim.dataset_id,  # that is of a check
             blob=trained.blob,
-            report=trained.report,
+            report=trained.report.model_copy(update=effort.described()),
             golden=trained.golden,
             chunk_bytes=self._settings.chunk_bytes,
         )

@@ -40,6 +40,7 @@ class Process(Collector):
         for (kind, event, reason), count in self._attempts.counts().items():
             attempts.add_metric((kind, event, reason), count)
         yield attempts
+        yield from self._attempts.stages.collect()
         yield Counter(
             "valiant_leases_expired", "Attempts of any worker that this process found dead.", self._attempts.lost
         )

@@ -6,6 +6,7 @@ from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from app.errors import StartFailed
+from app.processor_cores import count_slots
 from app.settings import Settings
 
 _OPTIONS = " ".join(
@@ -50,7 +51,7 @@ def make_engine(settings: Settings, *, role: str) -> Engine:
 
 def pool_size(settings: Settings, *, role: str) -> int:
     """A worker has as many connections as it can use at once: each attempt reads, beats and ends, and two sweep."""
-    return 3 * settings.worker_concurrency + 2 if role == "worker" else settings.database_pool
+    return 3 * count_slots(settings) + 2 if role == "worker" else settings.database_pool
 
 
 def driver_url(address: str) -> str:

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, load_only, undefer
 
+from app.ml.contract.stage_clock import StageSeconds
 from app.ml.operations import kinds
 from app.schemas.jobs import Curve, Job, JobState, Transition
 from app.schemas.problems import Problem
@@ -15,7 +16,7 @@ from app.store.tables import JobRow, JobTransitionRow
 _SHOWN = load_only(
     JobRow.kind, JobRow.name, JobRow.state, JobRow.progress, JobRow.message, JobRow.attempt, JobRow.max_attempts,
     JobRow.created_at, JobRow.started_at, JobRow.finished_at, JobRow.dataset_id, JobRow.model, JobRow.version,
-    JobRow.algorithm, JobRow.curves, JobRow.warnings, JobRow.error,
+    JobRow.algorithm, JobRow.curves, JobRow.stages, JobRow.cores, JobRow.warnings, JobRow.error,
 )  # fmt: skip
 
 
@@ -39,6 +40,13 @@ def read_jobs(
 def _result(row: JobRow) -> dict[str, Any] | None:
     """Kinds that this release can read: none of kinds that a later one knows."""
     return row.result if row.kind in kinds() else None
+
+
+def _stages(row: JobRow) -> StageSeconds | None:
+    """None before the first attempt, and of jobs of earlier releases."""
+    if row.stages is None:
+        return None
+    return StageSeconds(**row.stages)
 
 
 def _ahead(session: Session, ids: Sequence[UUID]) -> dict[UUID, int]:
@@ -82,6 +90,8 @@ def _job(row: JobRow, queue_position: int | None, transitions: list[Transition],
         algorithm=row.algorithm,
         result=result,
         transitions=transitions,
+        stages=_stages(row),
+        cores=row.cores,
         curves=[Curve(name=name, values=values) for name, values in row.curves.items()],
         warnings=row.warnings,
         error=Problem.model_validate(row.error) if row.error else None,

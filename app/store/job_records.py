@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
+from app.ml.contract.stage_clock import StageSeconds
 from app.schemas.jobs import Job, JobState
 
 
@@ -32,6 +33,27 @@ class Pinned(NamedTuple):
 def pinned_of(inputs: Mapping[str, Any], dataset_id: UUID | None) -> Pinned:
     """From the columns of a job's row."""
     return Pinned.read(inputs) if inputs else Pinned(() if dataset_id is None else (dataset_id,))
+
+
+class Effort(NamedTuple):
+    """Time and cores of an attempt so far."""
+
+    stages: Mapping[str, float] | None = None
+    """Seconds by stage; None: not known."""
+    cores: int | None = None
+    """Largest number of cores that computed at once."""
+
+    def described(self) -> dict[str, Any]:
+        """The fields of a report about it."""
+        return {"stages": self.stages and StageSeconds(**self.stages), "cores": self.cores}
+
+    def also(self, **seconds: float) -> Self:
+        """With more seconds of some stages."""
+        stages = dict(self.stages or {})
+        return self._replace(stages=stages | {name: stages.get(name, 0.0) + more for name, more in seconds.items()})
+
+
+NO_EFFORT = Effort()
 
 
 class Capable(NamedTuple):
@@ -91,6 +113,8 @@ class Claim(NamedTuple):
     model: str | None
     time_limit_seconds: float
     project_id: UUID
+    queued_seconds: float = 0.0
+    """Time from the creation of the job to the claim."""
 
     @property
     def pinned(self) -> Pinned:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, cast, exists, func, or_, select, true, update
+from sqlalchemy import ColumnElement, Float, cast, exists, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
@@ -18,7 +18,7 @@ from app.ml.job import Result
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 from app.store.access_tables import ProjectRow
-from app.store.job_records import Capable, Claim, ExpiredLease
+from app.store.job_records import NO_EFFORT, Capable, Claim, Effort, ExpiredLease
 from app.store.job_states import ENDED, LEASED, NOW, PLAIN, READY, UNLEASED, move
 from app.store.tables import JobRow, WorkerRow
 
@@ -53,11 +53,13 @@ class LeaseRepository:
             progress=0.0,
             message="",
             curves={},
+            stages=None,
+            cores=None,
         )
         columns = (
             JobRow.id, JobRow.lease_token, JobRow.attempt, JobRow.max_attempts, JobRow.kind, JobRow.request,
             JobRow.request_id, JobRow.traceparent, JobRow.dataset_id, JobRow.inputs, JobRow.model,
-            JobRow.time_limit_seconds, JobRow.project_id,
+            JobRow.time_limit_seconds, JobRow.project_id, cast(func.extract("epoch", NOW - JobRow.created_at), Float),
         )  # fmt: skip
         held = self.session.execute(select(*columns).where(*_lease(job_id, token))).one_or_none()
         return None if held is None else Claim(*held)
@@ -80,14 +82,25 @@ class LeaseRepository:
         return self.session.scalar(queue.order_by(JobRow.id).limit(1))
 
     def beat(
-        self, claim: Claim, lease_seconds: float, progress: float, message: str, curves: dict[str, list[float]]
+        self,
+        claim: Claim,
+        lease_seconds: float,
+        progress: float,
+        message: str,
+        *,
+        curves: dict[str, list[float]],
+        effort: Effort = NO_EFFORT,
     ) -> JobState:
         """Renew the lease and report its progress. Returns running or cancelling; raises LeaseLost."""
         renewed = (
             update(JobRow)
             .where(*_lease(claim.job_id, claim.token))
             .values(
-                lease_until=NOW + timedelta(seconds=lease_seconds), progress=progress, message=message, curves=curves
+                lease_until=NOW + timedelta(seconds=lease_seconds),
+                progress=progress,
+                message=message,
+                curves=curves,
+                **_written(effort),
             )
             .returning(JobRow.state)
         )
@@ -110,11 +123,12 @@ class LeaseRepository:
         result: Result | None = None,
         warnings: Sequence[str],
         curves: dict[str, list[float]],
+        effort: Effort = NO_EFFORT,
     ) -> None:
         """Raises LeaseLost, also when a cancel came first; so do the other ends of an attempt."""
         output: dict[str, Any] = {"progress": 1.0, "message": "", "curves": curves, "warnings": list(warnings)}
         found = {"version": version, "result": None if result is None else result.model_dump(mode="json")}
-        self._fenced(claim, JobState.SUCCEEDED, **{**found, **output, **ENDED})
+        self._fenced(claim, JobState.SUCCEEDED, **{**found, **output, **_written(effort), **ENDED})
 
     def fail(self, claim: Claim, state: JobState, error: Problem) -> None:
         """`state` is failed or timed_out."""
@@ -162,6 +176,10 @@ class LeaseRepository:
     def _fenced(self, claim: Claim, state: JobState, *, reason: str | None = None, **values: Any) -> None:
         if not move(self.session, state, *_lease(claim.job_id, claim.token), reason=reason, **values):
             raise LeaseLost
+
+
+def _written(effort: Effort) -> dict[str, Any]:
+    return {"stages": effort.stages and dict(effort.stages), "cores": effort.cores}
 
 
 def _again(seconds: float) -> dict[str, Any]:

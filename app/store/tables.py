@@ -120,6 +120,10 @@ class JobRow(Owned, Base):
     message: Mapped[str] = mapped_column(server_default=text("''"))
     curves: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
     """Measure name → list of values."""
+    stages: Mapped[dict[str, Any] | None]
+    """Seconds of each stage of the last attempt; null: not known."""
+    cores: Mapped[int | None]
+    """Largest number of cores that computed for it at once."""
     warnings: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
     error: Mapped[dict[str, Any] | None]
     attempt: Mapped[int] = mapped_column(server_default=text("0"))

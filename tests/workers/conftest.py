@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ collect_ignore_glob = ["poison/*"]
 HASTY = {
     "lease_seconds": 3, "beat_seconds": 0.2, "sweep_seconds": 0.3, "republish_seconds": 1,
     "retry_backoff_seconds": 0.1, "job_memory_bytes": 1 << 30, "worker_grace_seconds": 0.1,
+    "worker_concurrency": 1,
 }  # fmt: skip
 PATIENCE = 90
 """Seconds until a test gives up on what must happen; no promise is measured by it."""
@@ -27,6 +29,7 @@ class Fleet:
         self.services = build(settings, role="api")
         self.dataset = add_iris(self.services.work)
         self.workers = []
+        self.temporary = tempfile.TemporaryDirectory(prefix="valiant-fleet-")
         self._numbers = itertools.count(1000 * os.getpid() % 1_000_000)
 
     def start(self, **changes):
@@ -36,7 +39,8 @@ class Fleet:
         settings = self.settings.model_copy(update=changes)
         worker = processes.worker(settings, self.folder, number=next(self._numbers))
         poison = str(Path(__file__).with_name("poison"))
-        worker.environment = {**worker.environment, "PYTHONPATH": poison}
+        # Its cores are its own: those of other workers on this machine are not held there.
+        worker.environment = {**worker.environment, "PYTHONPATH": poison, "TMPDIR": self.temporary.name}
         worker.start()
         self.workers.append(worker)
         return worker
@@ -120,6 +124,7 @@ class Fleet:
         for worker in self.workers:
             worker.kill()
         self.services.close()
+        self.temporary.cleanup()
 
 
 @contextmanager

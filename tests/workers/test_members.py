@@ -1,4 +1,4 @@
-"""Members of a learner fitted in several slots of a worker: the same model, and one job in all that befalls it."""
+"""Members of a learner fitted on several cores: the same model, and one job in all that befalls it."""
 
 import psutil
 import pytest
@@ -11,7 +11,7 @@ def worker(fleet):
     return fleet.start(worker_concurrency=2)
 
 
-def bagging(fleet, *, count=6):
+def bagging(fleet, *, count=12):
     member = {"name": "poison", "how": "work", "seconds": 0.25}
     return fleet.submit(algorithm={"name": "bagging", "n_estimators": count, "estimator": member})
 
@@ -23,20 +23,15 @@ def digest(fleet, job_id):
     return fleet.services.models.version(job.model, job.version).digest
 
 
-def lent(fleet, worker, job_id):
-    return sum("slot_lent" in line for line in fleet.log_of(worker, job_id))
-
-
 def helped(fleet, worker, job_id):
     """The forks at work, as soon as there are any."""
-    fleet.until(lambda: lent(fleet, worker, job_id), "help")
     (template,) = psutil.Process(worker.pid).children()
-    return [fork for trainer in template.children() for fork in trainer.children()]
+    return fleet.until(lambda: [fork for trainer in template.children() for fork in trainer.children()], "help")
 
 
 @pytest.fixture(scope="module")
 def parents(fleet, worker):
-    """Two at once: each has a slot, and there is none to lend."""
+    """Two at once: as many as there are cores."""
     return [fleet.ended(job_id) for job_id in [bagging(fleet), bagging(fleet)]]
 
 
@@ -45,15 +40,14 @@ def alone(fleet, parents):
     return digest(fleet, min(parents, key=lambda job: job.finished_at).id)
 
 
-def test_two_parents_in_two_slots_wait_for_nobody(fleet, worker, parents):
+def test_two_parents_on_two_cores_wait_for_nobody(fleet, worker, parents):
     assert len({digest(fleet, job.id) for job in parents}) == 1
-    assert 0 in [lent(fleet, worker, job.id) for job in parents]
 
 
 def test_the_model_is_the_same_to_the_byte_however_many_made_it(fleet, worker, alone):
     job_id = bagging(fleet)
     assert digest(fleet, job_id) == alone
-    assert lent(fleet, worker, job_id)
+    assert fleet.job(job_id).cores > 1
     assert [line.state for line in fleet.job(job_id).transitions] == ["queued", "running", "succeeded"]
 
 

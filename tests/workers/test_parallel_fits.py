@@ -1,9 +1,10 @@
-"""Works done at once by forks that have slots, as one would do them alone."""
+"""Tasks done at once on free cores, as one process would do them alone."""
 
 import os
 import signal
-import socket
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from app.ml.catalogue import any_algorithm, find
 from app.ml.contract.algorithm import Data, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
+from app.ml.contract.threads import THREADS, count_threads, run_at_once
 from app.ml.models import state_format
 from app.ml.training import search
 from app.ml.training.bootstrap_refits import refit
@@ -26,7 +28,8 @@ from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from workers import parallel_fits as group
+from app.processor_cores import Cores
+from workers import parallel_fits
 from workers.parallel_fits import Group
 
 
@@ -47,48 +50,46 @@ def work(place, *, seconds=0.05, spoil=None):
 
 
 class Lender:
-    """Has slots to lend, and knows which have come back."""
+    """Cores of a machine of their own: one of them is held for the trainer."""
 
-    def __init__(self, slots):
-        self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.slots, self.requested, self.lent = slots, [], []
+    def __init__(self, folder, spare):
+        folder.mkdir()
+        self.cores = Cores(str(folder), 1 + spare)
+        self.own = self.cores.take()
+        self.groups = []
 
-    def ask(self, expected):
-        self.requested.append(expected)
-        for _ in range(min(expected, self.slots)):
-            ours, theirs = os.pipe()
-            socket.send_fds(self.ours, [b"t"], [theirs])
-            os.close(theirs)
-            self.lent.append(ours)
+    def group(self):
+        self.groups.append(Group(self.cores))
+        return self.groups[-1]
 
-    def back(self):
-        """Whether every slot was taken, and given back."""
-        return [os.read(slot, 10) for slot in self.lent] == [b"t"] * len(self.lent)
+    def used(self):
+        return [group.used for group in self.groups]
 
-    def group(self, forks):
-        return Group(self.theirs, forks, self.ask)
+    def are_back(self):
+        """Whether every core but the trainer's is free."""
+        taken = [self.cores.take() for _ in range(self.cores.size)]
+        for core in filter(None, taken):
+            core.close()
+        return [core is not None for core in taken] == [True] * (self.cores.size - 1) + [False]
 
 
 @pytest.fixture
-def lender(monkeypatch):
-    monkeypatch.setattr(group, "LONG", 0.0)
+def lender(monkeypatch, tmp_path):
+    monkeypatch.setattr(parallel_fits, "LONG_SECONDS", 0.0)
     before, made = psutil.Process().children(), []
 
-    def lend(slots):
-        made.append(Lender(slots))
+    def lend(spare):
+        made.append(Lender(tmp_path / f"cores-{len(made)}", spare))
         return made[-1]
 
     yield lend
     for one in made:
-        for end in one.lent:
-            os.close(end)
-        one.ours.close()
-        one.theirs.close()
+        one.own.close()
     assert psutil.Process().children() == before, "a fork was left behind"
 
 
-def together(lender, tasks, forks=2):
-    return list(lender.group(forks)(Made, tasks))
+def together(lender, tasks):
+    return list(lender.group()(Made, tasks))
 
 
 def same(result, count):
@@ -98,16 +99,16 @@ def same(result, count):
     return {one.process for one in result}
 
 
-def test_forks_with_slots_do_a_part_and_give_the_slots_back(lender):
+def test_forks_with_cores_do_a_part_and_give_the_cores_back(lender):
     lends = lender(2)
     assert len(same(together(lends, [work(place) for place in range(12)]), 12)) == 3
-    assert lends.requested == [2, 0]
-    assert lends.back()
+    assert lends.used() == [3]
+    assert lends.are_back()
 
 
 def test_what_is_within_shared_works_is_done_in_turn(lender):
     lends = lender(2)
-    group_ = lends.group(2)
+    group_ = lends.group()
 
     def nested(place):
         return Made(place, len({one.process for one in group_(Made, [work(inner) for inner in range(4)])}), np.zeros(0))
@@ -116,45 +117,92 @@ def test_what_is_within_shared_works_is_done_in_turn(lender):
     assert [one.place for one in (first, *rest)] == list(range(6))
     assert first.process > 1  # alone at that time
     assert {one.process for one in rest} == {1}
-    assert lends.requested == [2, 0, 2, 0]
 
 
-def test_without_a_slot_the_trainer_does_everything(lender):
-    lends = lender(0)
-    assert same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12) == {os.getpid()}
-    assert lends.requested == [2, 0]
+def test_without_a_free_core_the_trainer_does_everything(lender):
+    lends = lender(1)
+    with lends.cores.take():
+        assert same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12) == {os.getpid()}
+    assert lends.used() == [1]
 
 
-def test_what_is_over_soon_asks_nobody(lender, monkeypatch):
-    monkeypatch.setattr(group, "LONG", 60)
+def test_tasks_that_are_over_soon_are_not_shared(lender, monkeypatch):
+    monkeypatch.setattr(parallel_fits, "LONG_SECONDS", 60)
     lends = lender(2)
     assert same(together(lends, [work(place, seconds=0) for place in range(12)]), 12) == {os.getpid()}
-    assert lends.requested == []
+    assert lends.used() == [1]
 
 
 def test_so_many_that_their_numbers_would_not_fit_are_shared_part_by_part(lender, monkeypatch):
-    monkeypatch.setattr(group, "MOST", 5)
+    monkeypatch.setattr(parallel_fits, "MAX_TASKS", 5)
     lends = lender(1)
-    same(together(lends, [work(place, seconds=0.001) for place in range(12)]), 12)
-    assert lends.requested == [2, 0, 2, 0]  # of 12 tasks the first and the last are done alone
+    assert len(same(together(lends, [work(place, seconds=0.03) for place in range(12)]), 12)) == 3  # two forks
 
 
-def test_a_slot_that_nobody_waits_with_any_more_is_not_used(lender):
-    lends = lender(0)
-    ours, theirs = os.pipe()
-    socket.send_fds(lends.ours, [b"t"], [theirs])
-    os.close(theirs)
-    os.close(ours)
-    assert same(together(lends, [work(place, seconds=0.01) for place in range(6)]), 6) == {os.getpid()}
+def test_a_core_is_given_up_within_a_second_of_a_job_that_waits_for_it(lender):
+    lends, over = lender(1), threading.Event()
+    waited = []
+
+    def wait():
+        time.sleep(0.5)
+        begun = time.monotonic()
+        with lends.cores.held(over) as is_held:
+            waited.append((is_held, time.monotonic() - begun))
+            over.wait(60)
+
+    job = threading.Thread(target=wait)
+    job.start()
+    result = together(lends, [work(place) for place in range(40)])
+    over.set()
+    job.join()
+    processes = [one.process for one in same_processes(result)]
+    fork = next(process for process in processes if process != os.getpid())
+    assert [is_held for is_held, _ in waited] == [True]
+    assert waited[0][1] < 1
+    assert fork not in processes[-10:], "the fork goes on with a core that a job needs"
 
 
-def test_a_slot_is_given_back_in_time(lender, monkeypatch):
-    monkeypatch.setattr(group, "SLICE", 0.01)
+def same_processes(result):
+    same(result, len(result))
+    return result
+
+
+def test_calls_run_in_threads_on_free_cores_alone(lender):
     lends = lender(1)
-    result = together(lends, [work(place) for place in range(8)], forks=1)
-    same(result, 8)
-    assert sum(one.process != os.getpid() for one in result) <= 1  # what it has begun
-    assert lends.back()
+    group, over = lends.group(), threading.Event()
+    token = THREADS.set(group)
+    try:
+        barrier = threading.Barrier(2, timeout=30)
+        assert count_threads() == 2
+        assert run_at_once([partial(lambda number: (barrier.wait(), number)[1], number) for number in range(4)]) == [
+            0, 1, 2, 3,
+        ]  # fmt: skip
+        with pytest.raises(ZeroDivisionError):
+            run_at_once([lambda: 1, lambda: 1 // 0])
+        begun = threading.Event()
+        job = threading.Thread(target=hold, args=(lends.cores, begun, over))
+        job.start()
+        deadline = time.monotonic() + 1
+        while not begun.is_set() and time.monotonic() < deadline:
+            count_threads()
+        assert begun.wait(0), "a job waits for the core"
+        assert count_threads() == 1
+        assert run_at_once([threading.get_ident] * 3) == [threading.get_ident()] * 3
+        over.set()
+        job.join()
+        same(list(group(Made, [work(place) for place in range(6)])), 6)  # no thread is left when it forks
+    finally:
+        over.set()
+        THREADS.reset(token)
+        group.close()
+    assert lends.are_back()
+    assert group.used == 2
+
+
+def hold(cores, begun, over):
+    with cores.held(over):
+        begun.set()
+        over.wait(60)
 
 
 class Spoil:
@@ -174,7 +222,7 @@ class Spoil:
 def test_what_dies_with_a_fork_is_done_again(lender, how, capfd):
     lends = lender(2)
     assert same(together(lends, [work(place, spoil=Spoil(how)) for place in range(6)]), 6) == {os.getpid()}
-    assert lends.back()
+    assert lends.are_back()
 
 
 def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
@@ -184,7 +232,7 @@ def test_what_fails_everywhere_fails_as_in_turn(lender, capfd):
     tasks = [work(0), work(1), fails, *(work(place) for place in range(3, 6))]
     result = []
     with pytest.raises(ValueError, match="the reason"):
-        result.extend(lender(1).group(1)(Made, tasks))
+        result.extend(lender(1).group()(Made, tasks))
     assert len(result) <= 2
 
 
@@ -212,9 +260,8 @@ def test_members_are_the_same_to_the_bit(lender, spec, task):
     params, fit = TypeAdapter(any_algorithm()).validate_python(spec), find(spec["name"]).algorithm.fit
     alone = fit(params, data, nested.context(3)).state
     lends = lender(2)
-    shared = fit(params, data, nested.context(3, each=lends.group(2))).state
+    shared = fit(params, data, nested.context(3, each=lends.group())).state
     assert packed(shared) == packed(alone)
-    assert lends.requested == [2, 0]
 
 
 def test_candidates_are_ranked_the_same(lender):
@@ -232,9 +279,8 @@ def test_candidates_are_ranked_the_same(lender):
         return search.rank(found, plan(found[0].spec, columns, 80), table, each=each, **how)
 
     alone, lends = ranked(), lender(2)
-    assert ranked(lends.group(2)) == alone
+    assert ranked(lends.group()) == alone
     assert [one.error is None for one in alone.tried] == [True, True, True, False, True]
-    assert lends.requested == [2, 0]
 
 
 def measured():
@@ -263,14 +309,11 @@ def test_fits_that_validate_are_the_same(lender, method, target):
 
     alone, lends = trained(), lender(2)
     messages = list(received)
-    assert trained(lends.group(2)) == alone
+    assert trained(lends.group()) == alone
     assert received == messages
     assert [fraction for fraction, _ in messages] == sorted(fraction for fraction, _ in messages)
     fits = {"kfold": 5, "loo": 24, "bootstrap": 10}[method]
     assert sum("fitt" in message and f" of {fits}" in message for _, message in messages) == fits + 1
-    # The folds; of a clustering also the halvings, and the starts of its fits but those of folds or halvings at once.
-    together = 1 if target else 6
-    assert lends.requested == [2, 0] * together
 
 
 @pytest.mark.parametrize("noise", [False, True])
@@ -290,5 +333,4 @@ def test_refits_are_the_same(lender, noise):
         return found.numbers, found.whole.tobytes(), found.draws.tobytes(), None if noise else found.left_out.tobytes()
 
     alone, lends = refits(), lender(2)
-    assert refits(lends.group(2)) == alone
-    assert lends.requested == [2, 0]
+    assert refits(lends.group()) == alone

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from app.ml.contract.stage_clock import StageSeconds
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.cluster_profiles import ClusterProfiles
 from app.ml.evaluation.confusion_matrix import ConfusionMatrix
@@ -264,6 +265,14 @@ class Report(Wire):
     )
     springs: Springs | None = Field(
         None, description="Forces of a regression with a coefficient for each column; null for other models."
+    )
+    stages: StageSeconds | None = Field(
+        None,
+        description="Seconds of each stage of the job that made the version; `storing` until this report was written. "
+        "Null: no job made it, or one of an earlier release.",
+    )
+    cores: int | None = Field(
+        None, description="Largest number of processor cores that computed for it at once; null as `stages`."
     )
     converged: bool = Field(description="True where the fit converged.")
     iterations: int = Field(description="Number of iterations or rounds of the fit.")

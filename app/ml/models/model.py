@@ -17,6 +17,7 @@ from app.ml.catalogue import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
+from app.ml.contract.stage_clock import timed
 from app.ml.models import calibrators, cluster_description, safetensors_format, state_format, stored_preparation
 from app.ml.models.calibrators import CALIBRATED, Calibrators
 from app.ml.models.category_checks import demand_categories
@@ -226,6 +227,7 @@ def digest(blob: bytes | memoryview) -> str:
     return f"sha256:{hashlib.sha256(blob).hexdigest()}"
 
 
+@timed("storing")
 def encode(model: Model) -> bytes:
     """The model as bytes; equal models give equal bytes."""
     return safetensors_format.write(*_parts(model))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,7 @@ from app.ml.contract.columns import ColumnKind
 from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.labels import Class, codes_of
 from app.ml.contract.relations import Relations
+from app.ml.contract.stage_clock import timed
 from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.splits import Split, holdout, kfold
 from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
@@ -88,6 +89,7 @@ class TrainingSet(NamedTuple):
     """Makes fits of these rows, or parts of one, perhaps at once."""
 
     @classmethod
+    @timed("reading")
     def read(cls, planned: Plan, table: pa.Table, each: Each = in_turn) -> "TrainingSet":
         """Raises InvalidData for values that cannot be used, naming them."""
         spec = planned.spec
@@ -203,6 +205,7 @@ class TrainingSet(NamedTuple):
         """True if rows are items of which nothing but edges is known."""
         return self.relations is not None and self.relations.by_item
 
+    @timed("preparing")
     def prepare(self, rows: Labels, spreads: Mapping[str, Spread] | None = None) -> Preparation:
         """Learned from these rows and the unlabelled ones; if categories become means of the target, from these.
         spreads: by name, moments of columns of all rows, where these are a sample.
@@ -231,8 +234,8 @@ class TrainingSet(NamedTuple):
 
     def training_data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, and the unlabelled ones, as a fit gets them."""
-        data, rest = self.data(preparation, rows), self.beside(rows)
-        if not rest.size:
+        data = self.data(preparation, rows)
+        if not (rest := self.beside(rows)).size:
             return data
         known, x = self.target.rows[rows], self._matrix(preparation, rest)
         return replace(data, unlabelled=as_unlabelled(x, rest, known, self.relations, len(self.raw.values)))
@@ -251,6 +254,7 @@ class TrainingSet(NamedTuple):
         """With the columns of a preparation."""
         return self.raw.named([column.name for column in preparation.inputs]) if self.is_square else self.raw
 
+    @timed("preparing")
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
         known = self.target.rows[rows]
@@ -273,6 +277,7 @@ class TrainingSet(NamedTuple):
         )
         return data if self.curriculum is None else replace(data, curriculum=self.curriculum.take(rows))
 
+    @timed("fitting")
     def fit(
         self,
         data: Data,
@@ -298,10 +303,11 @@ class TrainingSet(NamedTuple):
             return self.algorithm.fit(self.params, data, context)
         return warm.fit(self.params, start, data, context)
 
+    @timed("fitting")
     def update(self, state: Any, data: Data, seed: int) -> Fit[Any]:
         """These rows as one more batch, of an algorithm that learns so. data: in the target's own units."""
-        assert self.algorithm.update is not None  # noqa: S101 - the request was checked
-        return self.algorithm.update(self.params, state, self.turned(data), nested.context(seed, each=self.each))
+        learn = cast(Callable[..., Fit[Any]], self.algorithm.update)  # the request was checked
+        return learn(self.params, state, self.turned(data), nested.context(seed, each=self.each))
 
     def turned(self, data: Data) -> Data:
         """The rows as the algorithm is fitted to them: classes weighted, the target transformed."""
