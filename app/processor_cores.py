@@ -18,6 +18,8 @@ from typing import NamedTuple, Self
 from app.settings import Settings
 
 CGROUPS = Path("/sys/fs/cgroup")
+WORKER_BYTES = 512 << 20
+"""Memory of a worker besides that of its jobs."""
 MAX_SLOTS = 8
 """Largest number of slots of a worker that no setting states."""
 RETRY_SECONDS = 0.02
@@ -35,7 +37,7 @@ def count_slots(settings: Settings) -> int:
     """Number of jobs that a worker runs at once."""
     if settings.worker_concurrency is not None:
         return settings.worker_concurrency
-    return max(1, min(count_cores(), MAX_SLOTS, count_memory() // settings.job_memory_bytes))
+    return max(1, min(count_cores(), MAX_SLOTS, (count_memory() - WORKER_BYTES) // settings.job_memory_bytes))
 
 
 @cache

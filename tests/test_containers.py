@@ -11,6 +11,7 @@ import yaml
 from psycopg import sql
 from sqlalchemy import make_url, text
 
+from app import processor_cores
 from app.cli import main
 from app.settings import Settings
 from app.store.engine import make_engine
@@ -98,10 +99,12 @@ def test_no_service_fills_the_disk_or_takes_the_machine(name):
     assert set(service["deploy"]["resources"]["limits"]) == {"memory", "pids"}
 
 
-def test_limits_leave_room_for_what_the_settings_allow():
+def test_limits_leave_room_for_what_the_settings_allow(monkeypatch):
     memory = {name: bytes_of(service["deploy"]["resources"]["limits"]["memory"]) for name, service in SERVICES.items()}
     settings = Settings()
-    assert memory["worker"] > settings.worker_concurrency * settings.job_memory_bytes
+    monkeypatch.setattr(processor_cores, "count_memory", lambda: memory["worker"])
+    monkeypatch.setattr(processor_cores, "count_cores", lambda: 64)
+    assert memory["worker"] > processor_cores.count_slots(settings) * settings.job_memory_bytes
     parsers = settings.parse_concurrency * settings.parse_memory_bytes
     assert memory["api"] > parsers + settings.model_memory_bytes + settings.plot_memory_bytes
     for name in ("broker", "cache"):  # else it is killed before it refuses or forgets anything

@@ -17,6 +17,7 @@ SUFFIXES = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum
 @pytest.fixture(scope="module")
 def exposed(client, services):
     """Names of samples → their labels, of an API and a worker."""
+    from app.processor_cores import Cores
     from workers.job_slots import Runner
     from workers.metrics_server import Measured
     from workers.trainers import Trainers
@@ -26,7 +27,7 @@ def exposed(client, services):
     while census.queue is None or census.workers is None:  # a scrape waits for the database no longer than a second
         client.get("/metrics")
     families = [*client.app.state.metrics.registry.collect(), *client.app.services.registry.collect()]
-    families += Measured(Runner(services, trainers, "nowhere")).collect()
+    families += Measured(Runner(services, trainers, Cores.of_machine())).collect()
     trainers.close()
     return {
         f"{family.name}{suffix}": getattr(family, "_labelnames", ())

@@ -148,7 +148,9 @@ class Walk:
         """Ids, times, digests and numbers without what differs from run to run; long lists cut."""
         if isinstance(value, dict):
             if "progress" in value:  # which points of its curves a job keeps depends on the speed of the machine
-                value = value | {"curves": []}
+                value = value | {"curves": []} | ({"cores": 1} if value.get("cores") else {})
+            if "fitting" in value:  # seconds of stages
+                value = dict.fromkeys(value, 0.1)
             if "cold_seconds" in value:  # what is compiled yet
                 value = value | {
                     "cold_seconds": 0.0,

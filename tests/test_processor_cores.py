@@ -27,7 +27,10 @@ def test_a_core_is_held_by_one_and_freed_with_it(cores):
 
 
 def test_a_process_that_is_killed_frees_its_core(cores):
-    code = "import sys, app.processor_cores as p; c = p.Cores(sys.argv[1], 2); held = c.take(), c.take(); print(1, flush=True); sys.stdin.read()"
+    code = (
+        "import sys, app.processor_cores as module; cores = module.Cores(sys.argv[1], 2); "
+        "held = cores.take(), cores.take(); print(1, flush=True); sys.stdin.read()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code, cores.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -98,13 +101,16 @@ def test_quotas_of_control_groups_count(tmp_path, files, expected):
 
 
 def test_an_affinity_of_fewer_cores_counts():
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); import app.processor_cores as p; print(p.count_cores())"
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
+        "from app.processor_cores import count_cores; print(count_cores())"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout == "1\n"
 
 
 def test_a_worker_has_a_slot_for_each_core_that_memory_has_room_for(monkeypatch):
     monkeypatch.setattr(processor_cores, "count_cores", lambda: 4)
-    monkeypatch.setattr(processor_cores, "count_memory", lambda: 12 * GiB)
+    monkeypatch.setattr(processor_cores, "count_memory", lambda: 13 * GiB)
     assert count_slots(Settings(job_memory_bytes=2 * GiB)) == 4
     assert count_slots(Settings(job_memory_bytes=5 * GiB)) == 2
     assert count_slots(Settings(job_memory_bytes=50 * GiB)) == 1

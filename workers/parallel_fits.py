@@ -39,7 +39,7 @@ MAX_TASKS = 1000
 PAUSE_MS, MAX_PAUSE_MS = 10, 250
 """Time between two looks of a fork for a core."""
 NICENESS = 5
-"""Of a fork, on top of its trainer's: a job that begins does not wait for what helps another."""
+"""Niceness of a fork, on top of its trainer's: a job that begins does not wait for what helps another."""
 _TURN, _DONE = struct.Struct("=H"), struct.Struct("=HQQ")
 
 T = TypeVar("T")

@@ -78,7 +78,7 @@ export function Job({ named: [id] }) {
       ${job.error && html`<${Fault} error=${{ ...job.error, message: job.error.detail }} />`}
       ${job.warnings.map((text) => html`<p class="warning">${text}</p>`)}
       ${curves(job).map((one) => html`<${Lines} title=${one.name} x="step" series=${[one]} />`)}
-      <${Facts} of=${{ Submitted: when(job.created_at), Started: job.started_at && when(job.started_at), Ended: job.finished_at && when(job.finished_at), Model: job.model, Version: job.version, Attempt: `${job.attempt} of at most ${job.max_attempts}`, Id: job.id }} />
+      <${Facts} of=${{ Submitted: when(job.created_at), Started: job.started_at && when(job.started_at), Ended: job.finished_at && when(job.finished_at), Model: job.model, Version: job.version, Attempt: `${job.attempt} of at most ${job.max_attempts}`, Seconds: job.stages && Object.entries(job.stages).map(([stage, seconds]) => `${stage} ${seconds.toFixed(1)}`).join(", "), Cores: job.cores, Id: job.id }} />
       ${job.result && html`<${Result} of=${job.result} />`}
       <h2>States</h2>
       <${Table} caption="States of the job" rows=${job.transitions} columns=${[

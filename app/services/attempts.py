@@ -4,13 +4,13 @@ Whatever ends an attempt is written under its lease; of two writers the second g
 """
 
 import time
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import get_args
 from uuid import UUID, uuid4
-
-from prometheus_client import Histogram
 
 from app.errors import Cancelled, LeaseLost, TimedOut
 from app.ml.catalogue import every_entry
@@ -27,10 +27,18 @@ from app.store.job_records import NO_EFFORT, Capable, Claim, Effort
 from app.store.new_ids import uuid7
 from app.store.unit_of_work import Work, WorkFactory
 
-STAGE_BUCKETS = 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000
+STAGE_BUCKETS: tuple[float, ...] = 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000
 """Upper bounds, in seconds, of the histogram of stages."""
 END_SECONDS = 3600.0
 """So long the end of an attempt is kept in memory while the database is away or its disk is full."""
+
+
+@dataclass
+class StageTimes:
+    """Times of a stage: how many are at most each of STAGE_BUCKETS and above the one before, and their sum."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(STAGE_BUCKETS) + 1))
+    total: float = 0.0
 
 
 class AttemptCounts:
@@ -40,13 +48,7 @@ class AttemptCounts:
         self.lost = 0
         """Attempts of any process whose lease ran out, as this one found."""
         self._counts: Counter[tuple[str, str, str]] = Counter()
-        self.stages = Histogram(
-            "valiant_job_stage_seconds",
-            "Wall time in seconds of the stages of attempts that succeeded.",
-            ("kind", "stage"),
-            buckets=STAGE_BUCKETS,
-            registry=None,
-        )
+        self._stages: defaultdict[tuple[str, str], StageTimes] = defaultdict(StageTimes)
         self._lock = Lock()
 
     def count(self, kind: str, event: str, reason: str = "") -> None:
@@ -54,8 +56,16 @@ class AttemptCounts:
             self._counts[kind, event, reason] += 1
 
     def count_stages(self, kind: str, effort: Effort) -> None:
-        for stage, seconds in (effort.stages or {}).items():
-            self.stages.labels(kind, stage).observe(seconds)
+        with self._lock:
+            for stage, seconds in (effort.stages or {}).items():
+                times = self._stages[kind, stage]
+                times.counts[bisect_left(STAGE_BUCKETS, seconds)] += 1
+                times.total += seconds
+
+    def stages(self) -> dict[tuple[str, str], StageTimes]:
+        """Times of the stages of attempts that succeeded, by kind of job and stage."""
+        with self._lock:
+            return {key: StageTimes([*times.counts], times.total) for key, times in self._stages.items()}
 
     def counts(self) -> dict[tuple[str, str, str], int]:
         """By kind of job, event (`started`, or the state in which the attempt left the job) and reason."""

@@ -3,15 +3,16 @@
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import CounterMetricFamily as Counter
 from prometheus_client.core import GaugeMetricFamily as Gauge
-from prometheus_client.core import Metric
+from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import QueuePool
 
-from app.services.attempts import AttemptCounts
+from app.services.attempts import STAGE_BUCKETS, AttemptCounts
 from app.services.database_counts import Census
 
 if TYPE_CHECKING:
@@ -40,7 +41,15 @@ class Process(Collector):
         for (kind, event, reason), count in self._attempts.counts().items():
             attempts.add_metric((kind, event, reason), count)
         yield attempts
-        yield from self._attempts.stages.collect()
+        stages = HistogramMetricFamily(
+            "valiant_job_stage_seconds",
+            "Wall time of the stages of attempts that succeeded, in seconds.",
+            labels=("kind", "stage"),
+        )
+        bounds = [*map(str, map(float, STAGE_BUCKETS)), "+Inf"]
+        for key, times in self._attempts.stages().items():
+            stages.add_metric(key, list(zip(bounds, accumulate(times.counts), strict=True)), times.total)
+        yield stages
         yield Counter(
             "valiant_leases_expired", "Attempts of any worker that this process found dead.", self._attempts.lost
         )

@@ -18,6 +18,7 @@ from app.liveness import Activity
 from app.ml.contract.columns import TableColumn
 from app.ml.job import Sheet
 from app.ml.numerics.processor import highest_class
+from app.processor_cores import Cores
 from app.store.job_records import NewJob
 from app.store.new_ids import uuid7
 from workers import trainer_frames as frames
@@ -252,7 +253,7 @@ def test_a_file_that_crashes_its_reader_fails_at_once(fleet, trainer, kind, end,
         w.jobs.add(new)
     claim = fleet.services.attempts.claim(new.id)
     os.kill(trainer.pid, end)
-    Attempt(fleet.services, claim, trainer, lambda _job_id: None).run()
+    Attempt(fleet.services, claim, trainer, Cores.of_machine()).run()
     job = fleet.job(new.id)
     if code is None:
         assert (job.state, job.attempt, job.error) == ("queued", 1, None)

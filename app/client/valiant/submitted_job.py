@@ -45,6 +45,8 @@ class Job(Record[M]):
     algorithm: str | None
     transitions: list[dict[str, Any]]
     curves: list[dict[str, Any]]
+    stages: dict[str, float] | None
+    cores: int | None
     warnings: list[str]
     error: dict[str, Any] | None
 
@@ -52,9 +54,12 @@ class Job(Record[M]):
         return f"<Job {self.name or self.id}: {self.kind}, {self.state}, {self.progress:.0%}>"
 
     def overview(self) -> SummaryTable:
-        """The states of the job so far; below, its error or its warnings."""
+        """The states of the job so far; below, seconds of its stages and its cores, its error or its warnings."""
         rows = [[step["at"][:19], step["state"], step["attempt"], step.get("reason")] for step in self.transitions]
-        notes = [self.error["detail"], *self.warnings] if self.error else self.warnings
+        notes = [*([self.error["detail"]] if self.error else []), *self.warnings]
+        if self.stages:
+            seconds = ", ".join(f"{stage} {value:.1f} s" for stage, value in self.stages.items())
+            notes.insert(0, f"{seconds}; cores: {self.cores}")
         title = f"{self.kind} {self.name or self.id}: {self.state}, {self.progress:.0%} {self.message}".rstrip()
         return SummaryTable(title, ("time", "state", "attempt", "reason"), rows, notes)
 

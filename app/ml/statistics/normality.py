@@ -69,7 +69,8 @@ def dagostino(values: Vector) -> Normality | None:
     z = standardised(values)
     if z is None or (n := z.size) < 20:
         return None
-    second, third, fourth = ((z**power).mean() for power in (2, 3, 4))
+    squares = z * z  # a power of numbers takes twenty times as long as a product
+    second, third, fourth = squares.mean(), (squares * z).mean(), (squares * squares).mean()
     statistic = _skewness(float(third / second**1.5), n) ** 2 + _kurtosis(float(fourth / second**2), n) ** 2
     return Normality(statistic, float(scipy.special.chdtrc(2, statistic)))
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import Each, Progress
+from app.ml.contract.stage_clock import timed
 from app.ml.evaluation.duplicates import Copies, Equal
 from app.ml.evaluation.splits import Split
 from app.ml.models.conformal import EVERYWHERE
@@ -52,6 +53,7 @@ class DrawnRows(NamedTuple):
         return self.copies.equal(Split(learned, self.split.test))
 
 
+@timed("reading")
 def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Progress, each: Each) -> DrawnRows:
     """Raises InvalidData for rows that cannot be used, naming them."""
     stream = Stream.look(planned, table, progress) if planned.batch_rows else None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -303,11 +303,10 @@ class TrainingSet(NamedTuple):
             return self.algorithm.fit(self.params, data, context)
         return warm.fit(self.params, start, data, context)
 
-    @timed("fitting")
     def update(self, state: Any, data: Data, seed: int) -> Fit[Any]:
         """These rows as one more batch, of an algorithm that learns so. data: in the target's own units."""
-        learn = cast(Callable[..., Fit[Any]], self.algorithm.update)  # the request was checked
-        return learn(self.params, state, self.turned(data), nested.context(seed, each=self.each))
+        assert self.algorithm.update is not None  # noqa: S101 - the request was checked
+        return self.algorithm.update(self.params, state, self.turned(data), nested.context(seed, each=self.each))
 
     def turned(self, data: Data) -> Data:
         """The rows as the algorithm is fitted to them: classes weighted, the target transformed."""

@@ -14,6 +14,7 @@ from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import JSON, Fit, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
+from app.ml.contract.stage_clock import timed
 from app.ml.evaluation.validation import Validation
 from app.ml.models.conformal import UNCALIBRATED
 from app.ml.models.header import Header
@@ -181,7 +182,8 @@ def _check_classes(target: Target, classes: tuple[Class, ...], header: Header) -
 def feed(model: Model, batch: TrainingSet, seed: int, receipt: Mapping[str, JSON]) -> FedBatch:
     """All rows of the batch, once and in their order. Intervals and calibrators by rows before hold no longer."""
     data = batch.data(model.preparation, np.arange(batch.rows))
-    fit = batch.update(model.state, data, seed)
+    with timed("fitting"):
+        fit = batch.update(model.state, data, seed)
     least, greatest = model.limits
     if model.task.of_numbers:
         least = least if batch.target.y.min() >= least else -np.inf

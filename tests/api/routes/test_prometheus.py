@@ -166,4 +166,9 @@ def test_a_worker_shows_its_attempts_and_slots(stack, client, add_iris, services
         child.stop()
     assert found["valiant_attempts_total", ("event", "started"), ("kind", "train"), ("reason", "")] >= 1
     assert sum(value for key, value in found.items() if key[0] == "valiant_worker_slots") == 2
+    stages = {key: value for key, value in found.items() if key[0] == "valiant_job_stage_seconds_count"}
+    assert {dict(key[1:])["stage"] for key in stages} == {
+        "queued", "reading", "preparing", "fitting", "evaluating", "storing",
+    }  # fmt: skip
+    assert set(stages.values()) == {found[event]}
     assert [key for key in found if key[0] == "valiant_build_info"]
