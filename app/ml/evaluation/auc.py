@@ -11,9 +11,8 @@ from app.ml.evaluation import precision_recall, roc
 from app.ml.evaluation.precision_recall import average_precision
 from app.ml.evaluation.report import ReportCurve
 from app.ml.evaluation.roc import Steps, placements, steps
-from app.ml.statistics.intervals import ratio
-from app.ml.statistics.metric_value import Metric, bootstrapped, by_logit, macro, metric
-from app.ml.statistics.resampling import Rows
+from app.ml.statistics.metric_value import Metric, by_student_t, macro, metric
+from app.ml.statistics.resampling import Rows, StandardError
 
 MANY_CLASSES = 50
 """Beyond, areas are null: each class costs a sort of all rows."""
@@ -21,16 +20,17 @@ FEW_CLASSES = 10
 """Beyond, curves are not drawn."""
 
 
+class Area(NamedTuple):
+    value: float
+    error: StandardError
+
+
 class _Against(NamedTuple):
     """One class against the rest, both of which have rows."""
 
     code: int
-    area: float
-    drawn: Vector
-    """(draws,) the area in each draw."""
-    precision: float
-    error: float
-    """Standard error of the average precision."""
+    roc: Area
+    precision: Area
     fewest: int
     """Rows of the class or of the rest, whichever are fewer; of weighted rows, as many of equal weight."""
 
@@ -38,23 +38,34 @@ class _Against(NamedTuple):
 def areas(truth: Labels, probabilities: Matrix, classes: Sequence[Class], rows: Rows) -> list[Metric]:
     """`roc_auc` and `pr_auc`: of two classes of the second, else means over classes; then `pr_auc` of each class."""
     n, k = probabilities.shape
-    found, slopes = list[_Against](), np.zeros(n)
+    against, slopes = list[_Against](), np.zeros((2, n))
     for code in range(k if 2 <= k <= MANY_CLASSES else 0):
         positive = truth == code
         if rows.total(positive * 1.0) > 0 and rows.total(~positive * 1.0) > 0:
-            one, own = _against(code, steps(probabilities[:, code], positive, rows.weights), rows)
-            found.append(one)
-            slopes += own
-    each = [by_logit("pr_auc", one.precision, one.error, n, str(classes[one.code]), trials=one.fewest) for one in found]
-    if not found:
+            result, pulls = _against(code, steps(probabilities[:, code], positive, rows.weights), rows)
+            against.append(result)
+            slopes += pulls
+    if not against:
         nothing = [metric(name, np.nan, None, "", n=n, label=None) for name in ("roc_auc", "pr_auc")]
         return nothing if k == 2 else [*map(macro, nothing)]
+    each = [_metric("pr_auc", area.precision, area, n, str(classes[area.code])) for area in against]
     if k == 2:
         note = {"label": None, "note": f"The positive class is {classes[1]}."}
-        return [_roc_auc(found[1:], n), each[1].model_copy(update=note), *each]
-    value, error = float(np.mean([one.precision for one in found])), rows.standard_error(slopes / len(found))
-    mean = by_logit("pr_auc", value, error, n, trials=min(one.fewest for one in found))
-    return [macro(_roc_auc(found, n)), macro(mean), *each]
+        return [_metric("roc_auc", against[1].roc, against[1], n), each[1].model_copy(update=note), *each]
+    mean = _Against(
+        code=-1,
+        roc=Area(float(np.mean([area.roc.value for area in against])), rows.standard_error(slopes[0] / len(against))),
+        precision=Area(
+            float(np.mean([area.precision.value for area in against])), rows.standard_error(slopes[1] / len(against))
+        ),
+        fewest=min(area.fewest for area in against),
+    )
+    return [macro(_metric("roc_auc", mean.roc, mean, n)), macro(_metric("pr_auc", mean.precision, mean, n)), *each]
+
+
+def _metric(name: str, area: Area, against: _Against, n: int, label: str | None = None) -> Metric:
+    error, freedom = area.error
+    return by_student_t(name, area.value, error, n, label, trials=against.fewest, freedom=freedom)
 
 
 def curves(
@@ -69,23 +80,16 @@ def curves(
     return drawn
 
 
-def _against(code: int, ranked: Steps, rows: Rows) -> tuple[_Against, Vector]:
-    """With the derivatives (n,) of its average precision with respect to the weights of rows.
+def _against(code: int, ranked: Steps, rows: Rows) -> tuple[_Against, Matrix]:
+    """With the derivatives (2, n) of its areas, ROC and average precision, with respect to the weights of rows.
 
-    The area under the ROC curve is exact. Its replicates are first-order terms of the resampled area (the mean
-    placement of positives plus that of negatives minus the area), which are sums over rows like everything else.
+    The area under the ROC curve is the mean placement of the positives, and that of the negatives (DeLong 1988).
     """
-    place, kinds = placements(ranked), [side.astype(np.float64) for side in (ranked.positive, ~ranked.positive)]
-    area = float(ratio(rows.total(place * kinds[0]), rows.total(kinds[0])))
-    sides = [ratio(rows.sums(place * kind), rows.sums(kind)) for kind in kinds]
-    precision, fewest = average_precision(ranked), min(rows.worth(kind > 0) for kind in kinds)
-    error = rows.standard_error(precision.slopes)
-    return _Against(code, area, sides[0] + sides[1] - area, precision.value, error, fewest), precision.slopes
-
-
-def _roc_auc(found: Sequence[_Against], n: int) -> Metric:
-    drawn = np.stack([one.drawn for one in found], axis=-1)
-    defined = np.isfinite(drawn).sum(axis=-1)
-    means = ratio(np.nansum(drawn, axis=-1), defined)
-    area, fewest = float(np.mean([one.area for one in found])), min(one.fewest for one in found)
-    return bootstrapped("roc_auc", area, means, n, trials=fewest)
+    place, kinds = placements(ranked), (ranked.positive, ~ranked.positive)
+    ones = [side.astype(np.float64) for side in kinds]
+    sizes = [rows.total(each) for each in ones]
+    roc = rows.total(place * ones[0]) / sizes[0]
+    precision, fewest = average_precision(ranked), min(map(rows.worth, kinds))
+    slopes = np.stack([(place - roc) / np.where(ranked.positive, *sizes), precision.slopes])
+    errors = [rows.standard_error(each) for each in slopes]
+    return _Against(code, Area(roc, errors[0]), Area(precision.value, errors[1]), fewest), slopes

@@ -70,6 +70,6 @@ def _davies_bouldin(distances: Vector, labels: Labels, centres: Matrix, draws: R
     if k > MOST_CLUSTERS:
         return
     sums, counts = Rows(draws, distances).tally(labels, k), Rows(draws).tally(labels, k)
-    spread = np.vstack([ratio(sums.total, counts.total), ratio(sums.drawn, counts.drawn)])
+    spread = np.vstack([ratio(sums.total, counts.total), ratio(draws.counts @ sums.units, draws.counts @ counts.units)])
     found = validity.davies_bouldin(spread, centres)
     yield bootstrapped("davies_bouldin", found[0], found[1:], labels.size)

@@ -18,6 +18,7 @@ from app.ml.evaluation.cluster_agreement import agreement
 from app.ml.evaluation.cluster_metrics import clustering, related, sizes
 from app.ml.evaluation.confusion_matrix import ConfusionMatrix
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
+from app.ml.evaluation.decisions import decisions
 from app.ml.evaluation.density_metrics import information_criteria
 from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.projection_metrics import kept
@@ -111,17 +112,19 @@ def evaluate(
     classes: Sequence[Class],
     rng: np.random.Generator | None,
     *,
+    groups: Labels | None = None,
     examples: int = 0,
     bins: Bins | None = None,
 ) -> Evaluation:
     """Metrics of predictions for the rows of `data`, whoever made them; without error bars if there is no `rng`.
 
-    classes: the label of each class code, in order; empty for other tasks. examples: rows named in every cell of the
+    classes: the label of each class code, in order; empty for other tasks. groups: (n,) codes of groups of rows that
+    are alike: error bars are by groups then. examples: rows named in every cell of the
     confusion matrix, by their numbers in the dataset. bins: those of reliability curves; None: no such curves.
     """
     if not len(data.x):
         return Evaluation([])
-    rows, values = Rows(_draws(data, rng)), predicted.values
+    rows, values = Rows(_draws(data, rng, groups)), predicted.values
     match data.task.record.prediction:
         case PredictionKind.PROBABILITIES:
             assigned, known, means = values.argmax(axis=1), predicted.accepted, predicted.means
@@ -179,8 +182,8 @@ def _without_distances(data: Data) -> bool:
     return data.by_item or (given is not None and given.square is not None and given.meaning != Relation.DISSIMILARITY)
 
 
-def _draws(data: Data, rng: np.random.Generator | None) -> Resamples:
-    return Resamples.none(len(data.x)) if rng is None else Resamples.of(len(data.x), rng)
+def _draws(data: Data, rng: np.random.Generator | None, groups: Labels | None) -> Resamples:
+    return Resamples.none(len(data.x)) if rng is None else Resamples.of(len(data.x), rng, groups)
 
 
 def of_numbers(truth: Vector, predicted: Vector, rows: Rows, means: Meaning = PLAIN) -> Evaluation:
@@ -215,7 +218,7 @@ def of_classes(
     if means.degrees and cost is not None:
         cost = cost.model_copy(update={"cost": cost.cost.model_copy(update={"note": measures.NO_PROBABILITIES})})
     if probabilities is None:
-        return Evaluation(measures.decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
+        return Evaluation(decisions(truth, assigned, classes, draws, weights), seen, cost=cost)
     bins = None if means.degrees else options.bins
     top = probabilities[np.arange(truth.size), assigned]
     chosen = [] if accepted is None or accepted.all() else measures.selective(assigned == truth, accepted, rows)

@@ -5,6 +5,7 @@ meets. Weights are for metrics of a client's own pairs.
 A metric that is 0/0 is null, never 0 (LION 3.3).
 """
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -15,11 +16,19 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.evaluation.auc import areas
 from app.ml.evaluation.confusion_matrix import ConfusionCell, ConfusionMatrix
+from app.ml.evaluation.decisions import decisions, with_few_cases
 from app.ml.evaluation.report import RejectionCurve
 from app.ml.numerics.ensembles.agreement import ROUNDING
 from app.ml.numerics.linear_algebra.solve import near_one
-from app.ml.statistics.intervals import CONFIDENCE, Resamples, ratio
-from app.ml.statistics.metric_value import Metric, bootstrapped, macro, root_mean_squared
+from app.ml.statistics.intervals import CONFIDENCE, Bounds, Resamples, ratio
+from app.ml.statistics.metric_value import (
+    FEW_ROWS,
+    HEAVY_ROWS,
+    MEASURES,
+    Metric,
+    bootstrapped,
+    of_log_ratio,
+)
 from app.ml.statistics.resampling import Rows
 
 Truths: TypeAlias = NDArray[np.bool_]
@@ -41,33 +50,43 @@ def regression(truth: Vector, predicted: Vector, draws: Resamples, weights: Vect
     """RMSE (LION 3.2), MAE and R2 of predictions (n,). R2 is null for a constant target."""
     rows, error = Rows(draws, weights), predicted - truth
     centred = truth - rows.mean(truth) if np.ptp(truth) else np.zeros_like(truth)
-    unit = near_one(float(np.abs(centred).max(initial=0.0)))
-    centred, squares = centred * unit, (error * unit) ** 2
-    variation = rows.sums(centred**2) - ratio(rows.sums(centred) ** 2, rows.sums(np.ones(truth.size)))
-    r2 = 1 - ratio(rows.total(squares), rows.total(centred**2))
-    r2_drawn = 1 - ratio(rows.sums(squares), variation)
     return [
         _rmse(error, rows),
         mean("mae", np.abs(error), draws, weights),
-        bootstrapped("r2", r2, r2_drawn, truth.size).model_copy(update={"note": R2}),
+        _r2("r2", error, centred, rows, R2),
     ]
 
 
 def uncentred_r2(truth: Vector, predicted: Vector, rows: Rows) -> Metric:
     """R² of a fit without an intercept, which is compared with 0 and not with a mean; null where all targets are 0."""
-    unit = near_one(float(np.abs(truth).max(initial=0.0)))
-    squares, sizes = ((predicted - truth) * unit) ** 2, (truth * unit) ** 2
-    value = 1 - ratio(rows.total(squares), rows.total(sizes))
-    drawn = 1 - ratio(rows.sums(squares), rows.sums(sizes))
-    return bootstrapped("r2_uncentred", value, drawn, truth.size).model_copy(update={"note": R2_UNCENTRED})
+    return _r2("r2_uncentred", predicted - truth, truth, rows, R2_UNCENTRED)
+
+
+def _r2(name: str, error: Vector, deviation: Vector, rows: Rows, definition: str) -> Metric:
+    unit = near_one(float(np.abs(deviation).max(initial=0.0)))
+    squares, variation = (error * unit) ** 2, (deviation * unit) ** 2
+    value = 1 - float(ratio(rows.total(squares), rows.total(variation)))
+    bounds = rows.log_ratio(squares, variation)
+    turned = None if bounds is None else Bounds(-math.expm1(bounds.upper), -math.expm1(bounds.lower))
+    return of_log_ratio(name, value, turned, error.size).model_copy(
+        update={"note": _with_few(definition, turned, rows)}
+    )
 
 
 def _rmse(error: Vector, rows: Rows) -> Metric:
-    """By χ² where all rows count the same, else by the bootstrap; without draws, without bounds."""
-    if rows.weights is None and rows.draws.counts.size:
-        return root_mean_squared("rmse", error)
-    squares = error**2
-    return bootstrapped("rmse", np.sqrt(rows.mean(squares)), np.sqrt(rows.means(squares)), error.size)
+    """Without draws, without bounds."""
+    size = float(np.abs(error).max(initial=0.0))
+    scaled = (error / size) ** 2 if 0 < size < math.inf else np.zeros_like(error)
+    value = size * math.sqrt(rows.mean(scaled)) if 0 < size < math.inf else size
+    bounds = rows.log_ratio(scaled, np.ones_like(error))
+    ends = None if bounds is None else Bounds(*(size * math.exp(end / 2) for end in bounds))
+    return of_log_ratio("rmse", value, ends, error.size, note=_with_few(None, ends, rows))
+
+
+def _with_few(note: str | None, bounds: Bounds | None, rows: Rows) -> str | None:
+    """The note, with that on few rows where there are few."""
+    few = FEW_ROWS if bounds is not None and rows.worth() < HEAVY_ROWS else None
+    return " ".join(filter(None, (note, few))) or None
 
 
 def classification(
@@ -86,11 +105,12 @@ def classification(
     probabilities: (n, k). degrees: that they are not probabilities (`Algorithm.degrees`), but rank rows.
     """
     assigned = probabilities.argmax(axis=1) if assigned is None else assigned
+    rows = Rows(draws, weights)
     accuracy, *others = decisions(truth, assigned, classes, draws, weights)
     return [
         accuracy,
         *(_of_degrees(truth.size) if degrees else losses(truth, probabilities, draws, weights)),
-        *areas(truth, probabilities, classes, Rows(draws, weights)),
+        *with_few_cases(areas(truth, probabilities, classes, rows), truth, len(classes), rows),
         *others,
     ]
 
@@ -120,41 +140,6 @@ def _of_degrees(n: int) -> list[Metric]:
     """In place of `losses`."""
     names = "log_loss", "brier"
     return [Metric(name=name, value=None, n=n, display="undefined", note=NO_PROBABILITIES) for name in names]
-
-
-def decisions(
-    truth: Labels, assigned: Labels, classes: Sequence[Class], draws: Resamples, weights: Vector | None = None
-) -> list[Metric]:
-    """Accuracy, balanced accuracy and MCC; macro means of precision, recall and F1, then these of each class.
-
-    truth, assigned: codes (n,). A macro mean leaves out the classes for which the metric is undefined; balanced
-    accuracy is that of recall. MCC is that of k classes, R_K (Gorodkin 2004, Comput. Biol. Chem. 28:367), and undefined
-    where only one class is true or only one is assigned.
-    """
-    n, k, rows = truth.size, len(classes), Rows(draws, weights)
-    right = assigned == truth
-    hits, given, there = (rows.tally(codes, k) for codes in (np.where(right, truth, -1), assigned, truth))
-    scores = ratio(2 * hits.total, given.total + there.total)
-    drawn = ratio(2 * hits.drawn, given.drawn + there.drawn)
-    fewest = int(there.rows[there.rows > 0].min())
-    precision = rows.mean_share("precision", hits, given, assigned)
-    recall = rows.mean_share("recall", hits, there, truth)
-    f1 = bootstrapped("f1", _average(scores), _average(drawn), n, trials=fewest)
-    correlation = _correlation(hits.total, given.total, there.total), _correlation(hits.drawn, given.drawn, there.drawn)
-    metrics = [
-        rows.share("accuracy", rows.tally(right - 1, 1), rows.tally(np.zeros(n, np.intp), 1)),
-        recall.model_copy(update={"name": "balanced_accuracy"}),
-        bootstrapped("mcc", *correlation, n, trials=fewest),
-        *map(macro, (precision, recall, f1)),
-    ]
-    for j, label in enumerate(map(str, classes)):
-        least = int(min(given.rows[j], there.rows[j]))
-        metrics += [
-            rows.share("precision", hits, given, j, label),
-            rows.share("recall", hits, there, j, label),
-            bootstrapped("f1", scores[j], drawn[:, j], n, label, trials=least),
-        ]
-    return metrics
 
 
 def rejection(top: Vector, right: Truths, classes: int, rows: Rows) -> RejectionCurve:
@@ -221,7 +206,12 @@ def mean(
 ) -> Metric:
     """The average of a value per row."""
     rows = Rows(draws, weights)
-    return bootstrapped(name, rows.mean(values), rows.means(values), values.size, confidence=confidence)
+    if MEASURES[name].lowest < 0:
+        return bootstrapped(name, rows.mean(values), rows.means(values), values.size, confidence=confidence)
+    bounds = rows.log_ratio(values, np.ones(values.size), confidence)
+    ends = None if bounds is None else Bounds(*map(math.exp, bounds))
+    note = _with_few(None, ends, rows)
+    return of_log_ratio(name, rows.mean(values), ends, values.size, confidence=confidence, note=note)
 
 
 def confusion(
@@ -254,16 +244,3 @@ def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, exa
         )
         for cell in found.tolist()
     ]
-
-
-def _correlation(hits: Matrix, given: Matrix, there: Matrix) -> Matrix:
-    """Correlation of assigned and true classes, from right, assigned and true counts (…, k)."""
-    total = there.sum(axis=-1)
-    cross = hits.sum(axis=-1) * total - (given * there).sum(axis=-1)
-    spreads = [total**2 - (counts**2).sum(axis=-1) for counts in (given, there)]
-    return ratio(cross, np.sqrt(np.maximum(spreads[0], 0) * np.maximum(spreads[1], 0)))
-
-
-def _average(scores: Matrix) -> Matrix:
-    """Over the last axis, leaving out NaN."""
-    return ratio(np.nansum(scores, axis=-1), np.isfinite(scores).sum(axis=-1))

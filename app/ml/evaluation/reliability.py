@@ -103,9 +103,7 @@ def _curve(
                 upper_edge=float(edges[min(b + 1, edges.size - 1)]),
                 rows=int(whole.rows[b]),
                 mean_probability=float(sums[b] / whole.total[b]),
-                observed_share=counted.share(
-                    "observed_share", part, whole, b, str(label), confidence=bins.confidence, kept=codes == b
-                ),
+                observed_share=counted.share("observed_share", part, whole, b, str(label), confidence=bins.confidence),
             )
             for b in np.flatnonzero(whole.rows).tolist()
         ],

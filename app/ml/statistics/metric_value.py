@@ -1,6 +1,7 @@
 """A measured metric as it is reported: value, error bar, and the digits that the error bar lets stand."""
 
 import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,14 +12,12 @@ from app.ml.contract.algorithm import Vector
 from app.ml.contract.task import PredictionKind
 from app.ml.statistics.intervals import (
     CONFIDENCE,
-    HEAVY_ROWS,
     RESAMPLES,
     Bounds,
     accelerated,
     clopper_pearson,
     logit_student_t,
     percentile,
-    root_mean_square,
     student_t,
 )
 from app.wire import Wire
@@ -42,8 +41,9 @@ class Metric(Wire):
     interval: str | None = Field(
         None,
         description="Method of the bounds: clopper-pearson (exact: covers at least its confidence), "
-        "chi-square (by kurtosis), bootstrap (accelerated), bootstrap (approximate), bootstrap (of signed gaps), "
-        "student-t (approximate), student-t (of the logit) or score (of independent shares).",
+        "clopper-pearson (of effective rows), bootstrap (studentised), bootstrap (accelerated), bootstrap "
+        "(approximate), bootstrap (of signed gaps), student-t (approximate), student-t (of the logit), student-t (of "
+        "the inverse hyperbolic tangent) or score (of shares).",
     )
     n: int = Field(description="Number of rows (or folds) the metric rests on.")
     display: str = Field(description="Rounded to the error bar, for people.")
@@ -66,9 +66,17 @@ class Measure(NamedTuple):
     """Predictions that it is a metric of; None: of several kinds."""
 
 
-FEW_ERRORS = (
-    f"Fewer than {HEAVY_ROWS} errors do not show whether their distribution has heavy tails. A 95 % interval then "
-    "covers the RMSE of nearly normal errors 95 times in 100, that of heavy-tailed or very skewed ones 75 to 90 times."
+HEAVY_ROWS = 100
+"""Fewer rows than this do not show heavy tails."""
+FEW_ROWS = (
+    f"Fewer than {HEAVY_ROWS} rows do not show how rare large values are: a 95 % interval then covers 95 to 99 times "
+    "in 100 for nearly normal errors, 91 to 98 times for heavy-tailed or skewed ones."
+)
+FEW_CASES = 5
+"""Fewer rows of a class than this are too few for metrics that rest on each class."""
+FEW_OF_A_CLASS = (
+    f"A class has fewer than {FEW_CASES} rows: a 95 % interval then covers 80 to 97 times in 100, and a class without "
+    "rows counts for nothing."
 )
 _NUMBER, _CLASSES, _LABEL, _COORDINATES, _DENSITY = PredictionKind
 _SCORE = Measure(better=1, highest=1.0, of=_CLASSES)
@@ -109,6 +117,10 @@ MEASURES = {
     "cost": Measure(lowest=-math.inf, of=_CLASSES),
 }
 """Metrics that mean the same for any number of rows: train and test can stand side by side."""
+LOPSIDED = 1.5
+"""Times half of its width that an error bar reaches to one side, from which its ends are shown."""
+WRITTEN_IN_FULL = range(-3, 7)
+"""Decimal places of numbers that are not shown with an exponent."""
 MACRO = {"precision", "recall", "f1"}
 """Means over classes, where they are of no class."""
 
@@ -152,16 +164,34 @@ def bootstrapped(
     return metric(name, result, exact, "clopper-pearson", n=n, label=label, confidence=confidence)
 
 
-def by_logit(name: str, value: float, error: float, n: int, label: str | None = None, *, trials: int) -> Metric:
-    """A score in (0, 1) with its standard error: by Student's t of its logit; 0 or 1 is that of `trials` cases.
+def by_student_t(
+    name: str,
+    value: float,
+    error: float,
+    n: int,
+    label: str | None = None,
+    *,
+    trials: int,
+    freedom: float,
+    bounds_of: Callable[[float, float, float], Bounds | None] = logit_student_t,
+) -> Metric:
+    """A score with its standard error, by Student's t of its logit; 0 or 1 is that of `trials` cases.
 
-    trials: the fewest independent rows it rests on. error: NaN for no error bar.
+    trials: the fewest independent rows it rests on. error: NaN for no error bar, with its degrees of freedom.
+    bounds_of: from value, error and degrees of freedom, on another scale than the logit.
     """
-    if not 0 < value < 1:
-        exact = clopper_pearson(round(value * trials), trials) if value in {0.0, 1.0} and error == 0 else None
-        return metric(name, value, exact, "clopper-pearson", n=n, label=label)
-    bounds = logit_student_t(value, error, trials - 1)
-    return metric(name, value, bounds, "student-t (of the logit)", n=n, label=label)
+    if value in {0.0, 1.0} and error == 0:
+        return metric(name, value, clopper_pearson(value * trials, trials), "clopper-pearson", n=n, label=label)
+    scale = "of the logit" if bounds_of is logit_student_t else "of the inverse hyperbolic tangent"
+    return metric(name, value, bounds_of(value, error, freedom), f"student-t ({scale})", n=n, label=label)
+
+
+def of_log_ratio(
+    name: str, value: float, bounds: Bounds | None, n: int, *, confidence: float = CONFIDENCE, note: str | None = None
+) -> Metric:
+    """A metric with bounds from those of a ratio of sums by the studentised bootstrap. note: of such bounds."""
+    result = metric(name, value, bounds, "bootstrap (studentised)", n=n, label=None, confidence=confidence)
+    return result.model_copy(update={"note": note}) if note and result.interval else result
 
 
 def like(one: Metric, other: Metric) -> Metric:
@@ -175,14 +205,6 @@ def macro(result: Metric) -> Metric:
         return result
     display = result.display if result.value is None else f"{result.display}, macro"
     return result.model_copy(update={"average": "macro", "display": display})
-
-
-def root_mean_squared(name: str, errors: Vector) -> Metric:
-    """Root mean square of errors (n,), with the interval that their tails allow."""
-    size = float(np.abs(errors).max(initial=0.0))
-    value = size * math.sqrt(np.mean((errors / size) ** 2)) if 0 < size < math.inf else size
-    found = metric(name, value, root_mean_square(errors), "chi-square (by kurtosis)", n=errors.size, label=None)
-    return found.model_copy(update={"note": FEW_ERRORS}) if found.interval and errors.size < HEAVY_ROWS else found
 
 
 def fold_mean(name: str, values: Vector, label: str | None = None) -> Metric:
@@ -249,20 +271,29 @@ def rounded(value: float, lower: float, upper: float) -> str:
     '182.3 ± 0.1'
     >>> rounded(0.9667, 0.8278, 0.9992)
     '0.97 (0.83 to 1.00)'
+    >>> rounded(0.918, 0.477, 562.6)
+    '0.9 (0.5 to 600)'
     """
     reach = (upper - lower) / 2
     if reach <= 0:
         return f"{value:.4g}"
-    digits = -math.floor(math.log10(float(f"{reach:.0e}")))
-    lopsided = max(upper - value, value - lower) > 1.5 * reach
-    if not -3 <= digits <= 6:  # beyond what reads well in full
-        scale = max(abs(value), reach)
-        shown = max(0, math.floor(math.log10(scale)) + digits)
-        return f"{value:.{shown}e} ± {reach:.0e}"
-    if lopsided:
-        return f"{_fixed(value, digits)} ({_fixed(lower, digits)} to {_fixed(upper, digits)})"
-    return f"{_fixed(value, digits)} ± {_fixed(reach, digits)}"
+    digits = _decimals(reach)
+    if max(upper - value, value - lower) > LOPSIDED * reach:
+        shown = [_number(each, max(digits, _decimals(each))) for each in (value, lower, upper)]
+        return f"{shown[0]} ({shown[1]} to {shown[2]})"
+    if digits in WRITTEN_IN_FULL:
+        return f"{_number(value, digits)} ± {_number(reach, digits)}"
+    return f"{_number(value, digits, scale=max(abs(value), reach))} ± {reach:.0e}"
 
 
-def _fixed(value: float, digits: int) -> str:
-    return f"{round(value, digits) + 0.0:.{max(digits, 0)}f}"  # a rounded -0.04 is 0
+def _decimals(value: float) -> int:
+    """Decimal places of the first significant digit; -300 of 0, which has none."""
+    return -math.floor(math.log10(float(f"{abs(value):.0e}"))) if value else -300
+
+
+def _number(value: float, decimals: int, *, scale: float | None = None) -> str:
+    """Rounded to so many decimal places. scale: a number as large as the first digit, where that is not the value's."""
+    if decimals in WRITTEN_IN_FULL or (scale is None and not value):
+        return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f}"  # a rounded -0.04 is 0
+    size = abs(value) if scale is None else scale
+    return f"{value:.{max(0, math.floor(math.log10(size)) + decimals)}e}"

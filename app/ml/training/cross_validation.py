@@ -221,5 +221,6 @@ def _compared(fits: Fits, predictions: NDArray[np.float64], result: str, equal: 
     training_set, rows = fits.training_set, fits.rows
     data = training_set.data(training_set.prepare(rows), rows)
     means = meaning(training_set.algorithm, training_set.params, training_set.task)
-    metrics = evaluate(data, Predictions(predictions, means), training_set.classes, fits.rng).metrics
+    made = Predictions(predictions, means)
+    metrics = evaluate(data, made, training_set.classes, fits.rng, groups=fits.groups).metrics
     return Validated(metrics, result, equal=equal, predicted=predictions if training_set.task.of_numbers else None)

@@ -29,6 +29,8 @@ class Fitted(NamedTuple):
     learned: FittedLearner
     reference: Labels | None = None
     """(n,) codes of the classes of these rows that clusters are compared with, -1 where there is none."""
+    groups: Labels | None = None
+    """(n,) codes of the groups that splits keep together."""
 
 
 def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progress = silent) -> Fitted:
@@ -39,7 +41,7 @@ def fit_rows(training_set: TrainingSet, rows: Labels, seed: int, progress: Progr
     fit, learned = training_set.fit(data, seed, progress, start=start)
     classes = training_set.reference_of(rows)
     if classes is None:
-        return Fitted(preparation, data, fit, learned)
+        return Fitted(preparation, data, fit, learned, groups=training_set.groups_among(rows))
     return Fitted(preparation, data, *_named(fit, learned, data, classes), classes.codes)
 
 
@@ -69,7 +71,8 @@ def evaluate_rows(
     predicted = predictions(fitted.learned, data, fitted.data)
     if (classes := training_set.reference_of(rows)) is not None:
         predicted = predicted._replace(reference=classes.codes)
-    return evaluate(data, predicted, training_set.classes, rng, examples=examples, bins=bins)
+    groups = training_set.groups_among(rows)
+    return evaluate(data, predicted, training_set.classes, rng, groups=groups, examples=examples, bins=bins)
 
 
 def predict_training_rows(fitted: Fitted) -> Predictions:
@@ -79,7 +82,7 @@ def predict_training_rows(fitted: Fitted) -> Predictions:
 
 def evaluate_training_rows(fitted: Fitted, predicted: Predictions, rng: np.random.Generator | None) -> Evaluation:
     """Evaluation on the training rows: optimistic."""
-    return evaluate(fitted.data, predicted, fitted.data.labels, rng)
+    return evaluate(fitted.data, predicted, fitted.data.labels, rng, groups=fitted.groups)
 
 
 def calibrate(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:

@@ -35,6 +35,8 @@ MAX_CURVE = 1000
 """Points kept of a monitor curve."""
 FEW = 30
 """Fewer test rows than this give metrics that are hardly worth their digits."""
+FEW_GROUPS = 20
+"""Fewer groups of test rows than this hardly show how much groups differ."""
 MAX_PROTOTYPES = 200
 NAMED = 10
 """Classes named in one warning."""
@@ -113,9 +115,9 @@ def report(
         unscaled=unscaled_summary(training_set, evaluated.fit, evaluated.preparation),
         warnings=[
             *planned.warnings,
-            *_warnings(training_set, split),
+            *_warnings(training_set, split, wanted=spec.validation.held_out > 0),
             *vocabulary_warnings(evaluated.preparation),
-            *_group_warnings(spec.validation.group),
+            *_group_warnings(spec.validation.group, training_set.groups_among(split.test)),
             *duplicates.warnings(
                 evaluated.equal,
                 validated and validated.equal,
@@ -247,9 +249,9 @@ def _line(training_set: TrainingSet, evaluated: EvaluatedFit, split: Split) -> I
     return over_input(evaluated.preparation, predict, values, training_set.target.y[rows])
 
 
-def _warnings(training_set: TrainingSet, split: Split) -> Iterator[str]:
+def _warnings(training_set: TrainingSet, split: Split, *, wanted: bool) -> Iterator[str]:
     if not split.test.size:
-        if training_set.task.record.test_fraction:
+        if wanted:
             yield "No row could be held out: nothing is known of rows the model has not seen."
     elif split.test.size < FEW:
         yield f"Only {split.test.size} rows were held out: the test metrics are rough."
@@ -264,11 +266,13 @@ def _warnings(training_set: TrainingSet, split: Split) -> Iterator[str]:
             )
 
 
-def _group_warnings(group: str | None) -> Iterator[str]:
-    if group is not None:
+def _group_warnings(name: str | None, groups: Labels | None) -> Iterator[str]:
+    """groups: (n,) of the rows held out."""
+    count = 0 if groups is None else int(groups.max(initial=-1)) + 1
+    if 0 < count < FEW_GROUPS:
         yield (
-            f"Confidence intervals take rows as independent: where rows of one {group!r} are alike, those of the "
-            "metrics are too narrow, but for cross-validation by folds."
+            f"The rows held out are of {count} groups by column {name!r}. Confidence intervals take groups as "
+            f"independent, and fewer than {FEW_GROUPS} do not show how much groups differ."
         )
 
 

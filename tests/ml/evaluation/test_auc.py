@@ -8,6 +8,7 @@ from sklearn import metrics as oracle
 from app.ml.evaluation import metrics, precision_recall
 from app.ml.evaluation.auc import areas, curves
 from app.ml.evaluation.bootstrap_estimate import corrected
+from app.ml.evaluation.decisions import decisions
 from app.ml.evaluation.metrics_across_folds import across_folds
 from app.ml.evaluation.precision_recall import average_precision
 from app.ml.evaluation.roc import steps
@@ -130,7 +131,7 @@ def test_intervals_of_decisions_hold_the_truth(n, share, found, left):
     for _ in range(1000):
         truth = (random.random(n) < share) * 1
         assigned = np.where(random.random(n) < np.where(truth, found, left), truth, 1 - truth)
-        for metric in metrics.decisions(truth, assigned, ["a", "b"], draws):
+        for metric in decisions(truth, assigned, ["a", "b"], draws):
             if metric.label is None and metric.name in truths and metric.lower is not None:
                 held.setdefault(metric.name, []).append(metric.lower <= truths[metric.name] <= metric.upper)
     shares = {name: np.mean(hit) for name, hit in held.items()}

@@ -6,6 +6,7 @@ from sklearn import metrics as oracle
 
 from app.ml.evaluation import auc, metrics
 from app.ml.evaluation.cluster_metrics import clustering
+from app.ml.evaluation.decisions import decisions
 from app.ml.evaluation.roc import curve, placements, steps
 from app.ml.numerics.clustering import validity
 from app.ml.statistics.intervals import Resamples
@@ -271,7 +272,7 @@ def test_brier_is_scikit_learns():
 
 def test_labels_alone_tell_what_labels_can():
     truth, assigned = rng(1).integers(0, 3, 60), rng(2).integers(0, 3, 60)
-    alone = metrics.decisions(truth, assigned, LABELS[:3], draws(60))
+    alone = decisions(truth, assigned, LABELS[:3], draws(60))
     with_all = metrics.classification(truth, certain(assigned, 3), LABELS[:3], draws(60))
     left_out = {"log_loss", "brier", "roc_auc", "pr_auc"}
     assert alone == [metric for metric in with_all if metric.name not in left_out]
@@ -321,7 +322,7 @@ def test_weighted_bars_are_wider_where_few_rows_count():
     truth, assigned = rng(1).integers(0, 2, 400), np.zeros(400, np.intp)
     few = np.where(np.arange(400) < 20, 1000.0, 1.0)
     wide, narrow = (
-        by_name(metrics.decisions(truth, assigned, "ab", draws(400), w))["accuracy"] for w in (few, np.ones(400))
+        by_name(decisions(truth, assigned, "ab", draws(400), w))["accuracy"] for w in (few, np.ones(400))
     )
     assert wide.upper - wide.lower > 3 * (narrow.upper - narrow.lower)
 
@@ -333,6 +334,6 @@ def test_weighted_intervals_hold_the_truth():
     for _ in range(400):
         truth, right = random.integers(0, 2, 100), random.random(100) < 0.75
         assigned, weights = np.where(right, truth, 1 - truth), random.exponential(size=100)
-        accuracy = metrics.decisions(truth, assigned, "ab", shared, weights)[0]
+        accuracy = decisions(truth, assigned, "ab", shared, weights)[0]
         held += accuracy.lower <= 0.75 <= accuracy.upper
     assert 0.915 <= held / 400 <= 0.985
