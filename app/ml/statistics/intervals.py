@@ -170,8 +170,10 @@ class Resamples(NamedTuple):
             picks = rng.integers(0, groups, draws.shape) + np.arange(len(draws))[:, None] * groups
             draws[:] = np.bincount(picks.ravel(), minlength=draws.size).reshape(draws.shape)
         np.fill_diagonal(counts[RESAMPLES:], 0.0)
-        dealt = rng.permutation(apart) % groups
-        return cls(dealt, counts) if clusters is None else cls(dealt[clusters], counts, clustered=True)
+        if clusters is None:
+            return cls(rng.permutation(n) % groups, counts)
+        dealt = np.arange(apart) if apart <= groups else rng.permutation(apart) % groups
+        return cls(dealt[clusters], counts, clustered=True)
 
     @classmethod
     def none(cls, n: int) -> Self:

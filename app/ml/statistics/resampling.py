@@ -42,7 +42,7 @@ class Tally(NamedTuple):
 
 
 class StandardError(NamedTuple):
-    """By the infinitesimal jackknife."""
+    """Standard error by the infinitesimal jackknife."""
 
     value: float
     """NaN without draws."""
@@ -125,12 +125,12 @@ class Rows(NamedTuple):
         return metric(name, value, bounds, "score (of shares)", n=n, label=None)
 
     def standard_error(self, slopes: Vector) -> StandardError:
-        """Of a metric with derivatives `slopes` (n,) by the weights of rows."""
+        """Standard error of a metric with derivatives `slopes` (n,) by the weights of rows."""
         pulls = slopes if self.weights is None else slopes * self.weights
         return self.error_of_pulls(self.draws.units(pulls) if self.draws.clustered else pulls)
 
     def error_of_pulls(self, pulls: Vector) -> StandardError:
-        """Of a metric on which independent rows, or groups of rows, pull so much."""
+        """Standard error of a metric on which independent rows, or groups of rows, pull so much."""
         if not self.draws.counts.size:
             return StandardError(np.nan, 0.0)
         squares = pulls * pulls

@@ -23,7 +23,7 @@ FURTHEST = 10.0
 """Largest quantile of a studentised draw."""
 HEAVIEST = 2.0
 """Growth of the upper arm where one unit dominates the variance."""
-DOMINANT = 0.1, 0.3
+DOMINANT = 0.15, 0.35
 """Shares of the largest unit in the variance, from which and up to which the upper arm grows."""
 
 

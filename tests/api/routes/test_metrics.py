@@ -30,7 +30,7 @@ def test_numbers(client):
     assert measured["r2", None]["value"] == pytest.approx(1 - 9 / 32)
     for metric in measured.values():
         assert metric["lower"] <= metric["value"] <= metric["upper"]
-        assert metric["interval"] in {"chi-square (by kurtosis)", "bootstrap (accelerated)"}
+        assert metric["interval"] == "bootstrap (studentised)"
         assert len(metric["display"]) < 25
 
 

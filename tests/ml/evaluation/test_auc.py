@@ -107,7 +107,7 @@ def test_a_rare_class_without_a_mistake_keeps_its_doubt():
     metric = metrics_of(truth, np.eye(2)[assigned])["balanced_accuracy", None]
     assert metric.value == pytest.approx((1 + 176 / 180) / 2)
     assert metric.lower < 0.92
-    assert metric.interval == "score (of independent shares)"
+    assert metric.interval == "score (of shares)"
 
 
 DECISIONS = [(60, 0.5, 0.8, 0.8), (200, 0.1, 0.7, 0.9), (200, 0.05, 0.6, 0.95), (1000, 0.05, 0.6, 0.97)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn import metrics as oracle
 
 from app.ml.evaluation import auc, metrics
@@ -63,7 +64,7 @@ def test_regression_is_scikit_learns():
         assert metric.lower < metric.value < metric.upper
         assert metric.n == 80
     ways = {name: metric.interval for name, metric in result.items()}
-    assert ways == {"rmse": "chi-square (by kurtosis)"} | dict.fromkeys(("mae", "r2"), "bootstrap (accelerated)")
+    assert ways == dict.fromkeys(("rmse", "mae", "r2"), "bootstrap (studentised)")
 
 
 @pytest.mark.parametrize("unit", [2.0**-700, 2.0**700])
@@ -188,9 +189,14 @@ def test_one_row():
 def test_no_error_seen_is_no_proof_of_certainty():
     truth = np.repeat([0, 1], [10, 20])
     result = classification(truth, certain(truth, 2)) | {"f1 of b": classification(truth, certain(truth, 2), "b")["f1"]}
-    for name, trials in {"roc_auc": 10, "f1": 10, "f1 of b": 20}.items():
+    for name, trials in {"roc_auc": 10, "mcc": 10}.items():
         assert (result[name].value, result[name].upper) == (1.0, 1.0)
         assert result[name].lower == pytest.approx(0.025 ** (1 / trials))
+    jaccard = 0.025 ** (1 / 20)
+    assert result["f1 of b"].lower == pytest.approx(2 * jaccard / (1 + jaccard))
+    z2 = stats.t.ppf(0.975, 30 - 2) ** 2
+    shares = np.array([10, 20]) / (z2 + np.array([10, 20]))  # score intervals of both, and F1 of their ends
+    assert result["f1"].lower == pytest.approx(1 - np.hypot(*(1 - 2 * shares / (1 + shares))) / 2)
     assert result["log_loss"].lower is None
 
 
@@ -321,9 +327,7 @@ def test_equal_weights_change_no_value():
 def test_weighted_bars_are_wider_where_few_rows_count():
     truth, assigned = rng(1).integers(0, 2, 400), np.zeros(400, np.intp)
     few = np.where(np.arange(400) < 20, 1000.0, 1.0)
-    wide, narrow = (
-        by_name(decisions(truth, assigned, "ab", draws(400), w))["accuracy"] for w in (few, np.ones(400))
-    )
+    wide, narrow = (by_name(decisions(truth, assigned, "ab", draws(400), w))["accuracy"] for w in (few, np.ones(400)))
     assert wide.upper - wide.lower > 3 * (narrow.upper - narrow.lower)
 
 

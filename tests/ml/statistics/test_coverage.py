@@ -37,13 +37,14 @@ def outside(shares, low=0.93, high=0.97):
     return {name: float(share) for name, share in shares.items() if not low <= share <= high}
 
 
-@pytest.mark.parametrize("n", [20, 200])
+@pytest.mark.parametrize("n", [20, pytest.param(200, marks=pytest.mark.slow)])
 def test_regression(n):
     """Target N(0, 1), error N(0, 1/4): RMSE 1/2, MAE √(2/π)/2, R² 3/4."""
     draws, random = Resamples.of(n, rng()), rng(n)
     truth, error = random.normal(size=(SAMPLES, n)), random.normal(scale=0.5, size=(SAMPLES, n))
     samples = (metrics.regression(t, t + e, draws) for t, e in zip(truth, error, strict=True))
-    assert outside(coverage({"rmse": 0.5, "mae": 0.5 * np.sqrt(2 / np.pi), "r2": 0.75}, samples)) == {}
+    shares = coverage({"rmse": 0.5, "mae": 0.5 * np.sqrt(2 / np.pi), "r2": 0.75}, samples)
+    assert outside(shares, high=0.985) == {}  # few rows may have heavy tails, for which the upper end allows
 
 
 @pytest.mark.parametrize("law", ["normal", "skewed"])

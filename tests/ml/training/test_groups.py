@@ -5,7 +5,10 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidRequest
+from app.ml.contract.algorithm import Data, Task
 from app.ml.contract.progress import unheard
+from app.ml.evaluation.evaluation import evaluate as measure
+from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.validation import Validation
 from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, search
@@ -47,8 +50,23 @@ def test_relatives_no_longer_give_the_target_away():
     assert rmse(by_rows.test) < 0.1
     assert rmse(by_patients.test) > 0.7
     assert "in whole groups by column 'patient'" in by_patients.evidence
-    assert any("too narrow" in warning for warning in by_patients.warnings)
-    assert not any("too narrow" in warning for warning in by_rows.warnings)
+
+
+def test_error_bars_are_by_groups():
+    """All rows of a group with one error: as many independent errors as there are groups."""
+    error = np.repeat(np.random.default_rng(0).normal(size=200), 10)
+    data, groups = Data.of(Task.REGRESSION, np.zeros((2000, 1)), np.zeros(2000)), np.repeat(np.arange(200), 10)
+    widths = []
+    for codes in (None, groups):
+        rng = np.random.default_rng(1)
+        _, mae, _ = measure(data, Predictions(error), (), rng, groups=codes).metrics
+        widths.append(np.log(mae.upper / mae.lower))
+    assert widths[1] / widths[0] == pytest.approx(np.sqrt(10), rel=0.3)
+
+
+def test_few_groups_are_warned_about():
+    few = evaluate(group="patient", test_fraction=0.2).trained.report
+    assert any("fewer than 20" in warning for warning in few.warnings) == (few.rows_test < 20 * VISITS)
 
 
 def test_the_group_is_no_feature_unless_it_is_named():
