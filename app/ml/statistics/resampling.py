@@ -47,7 +47,7 @@ class StandardError(NamedTuple):
     value: float
     """NaN without draws."""
     freedom: float
-    """As many rows, or groups of rows, as carry the variance (Kish's number of squares)."""
+    """Number of rows, or of groups of rows, that carry the variance (Kish's number of squares)."""
 
 
 class Rows(NamedTuple):
