@@ -18,7 +18,6 @@ from app.faults import Fault
 from app.ml.contract.algorithm import JSON, Task
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter, Stages
-from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.reliability import Bins, Reliability, Strategy
 from app.ml.evaluation.report import Report
 from app.ml.job import (
@@ -50,7 +49,7 @@ from app.ml.training.calibration_rows import (
     reuse,
     seen_after,
 )
-from app.ml.training.class_calibration import MeasuredProbabilities, calibrate, doubts, measure
+from app.ml.training.class_calibration import MeasuredProbabilities, calibrate, doubts, losses, measure
 from app.ml.training.receipt import libraries
 from app.ml.training.reporting import summary_of
 from app.ml.training.table_evaluation import EvaluatedModel, column_faults, split_columns, trainings, warnings
@@ -210,7 +209,7 @@ def _report(
         offsets=offsets.tolist(),
         scales=scales.tolist(),
         summary=summary_of(model.algorithm, model.params, model.state, model.preparation, model.classes or ()),
-        warnings=[*_warnings(request, loaded, model, rows, evaluation)],
+        warnings=[*_warnings(request, loaded, model, rows, measured)],
     )
 
 
@@ -233,7 +232,7 @@ def _divided(request: CalibrateRequest, rows: CalibrationRows) -> str:
 
 
 def _warnings(
-    request: CalibrateRequest, loaded: Loaded, model: Model, rows: CalibrationRows, evaluation: Evaluation
+    request: CalibrateRequest, loaded: Loaded, model: Model, rows: CalibrationRows, measured: MeasuredProbabilities
 ) -> Iterator[str]:
     if rows.unknown:
         yield f"{rows.unknown} rows are of classes that the model does not know, and were left out."
@@ -241,8 +240,9 @@ def _warnings(
     yield from seen_rows.warnings(rows.chosen.found, left_out=True)
     if loaded.seen is None:
         yield NOT_KNOWN
+    yield from losses(measured)
     yield from doubts(model, request.method, rows.fit)
-    yield from warnings(EvaluatedModel(evaluation, rows.test.numbers, {}), seen=False)
+    yield from warnings(EvaluatedModel(measured.evaluation, rows.test.numbers, {}), seen=False)
 
 
 def _result(

@@ -17,6 +17,10 @@ from app.ml.training.calibration_rows import PredictedRows
 MANY = 1000
 """Rows from which on isotonic maps are seldom worse than sigmoids (Niculescu-Mizil & Caruana 2005)."""
 
+WORSE_METRICS = 2
+"""Metrics of probabilities, of three, that are worse after a calibration that has done harm."""
+NAMES = {"expected_calibration_error": "calibration error", "log_loss": "log loss", "brier": "Brier score"}
+
 
 class MeasuredProbabilities(NamedTuple):
     """The probabilities before and after calibration, on rows that neither fit has seen."""
@@ -43,6 +47,18 @@ def measure(after: Model, rows: PredictedRows, bins: Bins, seed: int) -> Measure
     accepted = None if known is None else known(after.params, new)
     found = of_classes(truth, new.argmax(axis=1), new, counted, classes=classes, options=options, accepted=accepted)
     return MeasuredProbabilities(before, now, found)
+
+
+def losses(measured: MeasuredProbabilities) -> Iterator[str]:
+    """Warning where two of the three metrics of probabilities are worse than without the last calibrator."""
+    pairs = zip(measured.before.metrics, measured.after.metrics, strict=True)
+    worse = [(old, new) for old, new in pairs if old.value is not None and (new.value or 0.0) > old.value]
+    if len(worse) >= WORSE_METRICS:
+        changes = ", ".join(f"{NAMES[old.name]} {old.value:.3g} before, {new.value:.3g} after" for old, new in worse)
+        yield (
+            f"The calibrated probabilities are worse on the {worse[0][0].n} rows that measured them ({changes}): "
+            "the version before is the better one, unless more rows show otherwise."
+        )
 
 
 def doubts(model: Model, method: Method, rows: PredictedRows) -> Iterator[str]:

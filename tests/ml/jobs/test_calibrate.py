@@ -325,3 +325,12 @@ def test_a_further_batch_drops_the_calibrators_and_refits_need_a_training(table)
     with pytest.raises(InvalidRequest) as raised:
         bootstrap.KIND.check(asking, JobContext((sheet(table),), (after.version,)))
     assert "calibrated" in raised.value.faults[0].detail
+
+
+def test_a_calibration_that_does_harm_is_warned_about_and_one_that_helps_is_not():
+    """Isotonic maps of a few rows are too sure of probabilities that were right before."""
+    helped = outcome(naive(echoes(400, 1), **ALL), echoes(2000, 2)).trained.report
+    assert not any("are worse on" in warning for warning in helped.warnings)
+    right = model(echoes(4000, 3), "logistic", "class", features=["x0"], **ALL)
+    harmed = outcome(right, echoes(60, 4), method="isotonic").trained.report
+    assert any("are worse on the 30 rows" in warning for warning in harmed.warnings)

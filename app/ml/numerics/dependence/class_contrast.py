@@ -10,13 +10,21 @@ in [0, 1]; of two classes written as 0 and 1 it is ρ². Its test is that of the
 Fisher's index of two classes is F = (m₁ − m₂)² / (s₁² + s₂²), with unbiased variances; of more classes it is the mean
 over pairs. Its test is Welch's, which takes no common variance.
 
-Intervals are those of the delta method, of the logit of η² and of the logarithm of F. They never reach 0: whether
-there is any contrast is what the test is for.
+Intervals hold both that of the noncentral F of the test (Steiger 2004), which reaches 0 where the p-value is above
+.025 and is right for normal classes, and that of the delta method, of the logit of η² and of the logarithm of F, which
+allows for others.
 
-Coverage in 1,000 simulations of a column that is normal in two classes, 1.5 standard deviations apart: of 100 rows .93
-and .92, of 300 and more .95.
+Coverage of η, and of F in parentheses, in 400 simulations of five classes whose means spread over 1.5 standard
+deviations; without any contrast it is .97 to .98 (.91 to .99):
 
-References: Fisher (1936), Annals of Eugenics 7:179; Welch (1951), Biometrika 38:330.
+| rows | normal | exponential | t₃ |
+|---|---|---|---|
+| 30 | .97 (.92) | .97 (.89) | .96 (.92) |
+| 100 | .96 (.98) | .94 (.94) | .87 (.83) |
+| 1,000 | .95 (.96) | .92 (.92) | .82 (.79) |
+
+References: Fisher (1936), Annals of Eugenics 7:179; Welch (1951), Biometrika 38:330; Steiger (2004), Psychological
+Methods 9:164.
 """
 
 import math
@@ -26,7 +34,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Labels, Vector
-from app.ml.numerics.dependence.dependence import REACH, UNDEFINED, Dependence, by_logit
+from app.ml.numerics.dependence.dependence import REACH, UNDEFINED, Dependence, by_logit, noncentralities
 
 
 class _Classes(NamedTuple):
@@ -68,10 +76,12 @@ def correlation_ratio(x: Vector, codes: Labels) -> Dependence:
     total = float(classes.deviations @ classes.deviations)
     left = min(1.0, float(classes.square.sum()) / total)
     p = float(scipy.special.betainc((n - k) / 2, (k - 1) / 2, left)) if n > k else math.nan
+    if not 0 < left < 1 or n <= k:
+        return Dependence(math.sqrt(1 - left), p_value=p)
     pull = (classes.residuals**2 - left * classes.deviations**2) / (total / n)
-    ends = by_logit(1 - left, float(pull.std()) / math.sqrt(n))
-    lower, upper = (math.sqrt(end) for end in ends)
-    return Dependence(math.sqrt(1 - left), lower, upper, p)
+    lower, upper = by_logit(1 - left, float(pull.std()) / math.sqrt(n))
+    weak, strong = (size / (size + n) for size in noncentralities((1 - left) / left * (n - k) / (k - 1), k - 1, n - k))
+    return Dependence(math.sqrt(1 - left), math.sqrt(min(lower, weak)), math.sqrt(max(upper, strong)), p)
 
 
 def fisher_index(x: Vector, codes: Labels) -> Dependence:
@@ -94,19 +104,29 @@ def fisher_index(x: Vector, codes: Labels) -> Dependence:
     left = classes.residuals
     pull = slope[classes.codes] * left - bend[classes.codes] * (left**2 - variance[classes.codes])
     error = math.sqrt(float((np.bincount(classes.codes, pull**2) / count**2).sum()))
-    p = _welch(classes.mean, variance, count)
-    if value <= 0:
-        return Dependence(value, p_value=p)
+    test = _welch(classes.mean, variance, count)
+    if value <= 0 or test is None:
+        return Dependence(value, p_value=math.nan if test is None else test.p_value)
     reach = math.exp(min(REACH * error / value, 700.0))
-    return Dependence(value, value / reach, value * reach, p)
+    size = test.statistic * (k - 1)
+    weak, strong = (value * end / size for end in noncentralities(test.statistic, k - 1, test.freedom))
+    return Dependence(value, min(value / reach, weak), max(value * reach, strong), test.p_value)
 
 
-def _welch(mean: Vector, variance: Vector, count: Vector) -> float:
-    """Probability of class means at least as far apart, of classes with their own variances."""
+class _Test(NamedTuple):
+    statistic: float
+    freedom: float
+    """Degrees of freedom within classes."""
+    p_value: float
+
+
+def _welch(mean: Vector, variance: Vector, count: Vector) -> _Test | None:
+    """Test of class means that are equal, of classes with their own variances; None where a class does not vary."""
     if variance.min() <= 0:
-        return math.nan
+        return None
     k, weight = count.size, count / variance
     centre, whole = float(weight @ mean / weight.sum()), weight.sum()
     doubt = float(((1 - weight / whole) ** 2 / (count - 1)).sum())
     f = float(weight @ (mean - centre) ** 2) / (k - 1) / (1 + 2 * (k - 2) / (k * k - 1) * doubt)
-    return float(scipy.special.fdtrc(k - 1, (k * k - 1) / (3 * doubt), f))
+    freedom = (k * k - 1) / (3 * doubt)
+    return _Test(f, freedom, float(scipy.special.fdtrc(k - 1, freedom, f)))

@@ -2,9 +2,11 @@
 
     ρ = cov(X, Y) / (σ_X σ_Y)
 
-lies in [−1, 1] and has no unit; a constant column has none. The test is that of independent normal columns. The
-interval is normal on Fisher's scale atanh ρ. Its error follows from what each row does to ρ (the infinitesimal
-jackknife), so that it holds for columns that are not normal; for normal ones it is Fisher's 1/√(n − 3).
+lies in [−1, 1] and has no unit; a constant column has none. The test is that of independent columns, which is exact for
+normal ones. The interval is normal on Fisher's scale atanh ρ. Its error follows from what each row does to ρ (the
+infinitesimal jackknife), so that it holds for columns that are not normal; for normal ones it is Fisher's 1/√(n − 3).
+Where it and the test disagree about 0, the more careful of them counts: the interval then reaches 0, or the p-value is
+that of the interval.
 
 Coverage of 95 % intervals in 2,000 simulations, ρ = 0.6:
 
@@ -26,7 +28,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Vector
-from app.ml.numerics.dependence.dependence import REACH, UNDEFINED, Dependence
+from app.ml.numerics.dependence.dependence import CONFIDENCE, REACH, UNDEFINED, Dependence
 
 
 def pearson(x: Vector, y: Vector) -> Dependence:
@@ -69,5 +71,10 @@ def _tested(r: float, error: float, n: int) -> Dependence:
     p = float(scipy.special.betainc(n / 2 - 1, 0.5, (1 - r) * (1 + r))) if n > 2 else 1.0
     if n < 4 or abs(r) >= 1 or not math.isfinite(error):
         return Dependence(r, p_value=p)
-    lower, upper = np.tanh(np.arctanh(r) + np.array([-1, 1]) * REACH * error / math.sqrt(n - 3))
+    z, spread = math.atanh(r), error / math.sqrt(n - 3)
+    lower, upper = np.tanh(z + np.array([-1, 1]) * REACH * spread)
+    if p >= 1 - CONFIDENCE:
+        lower, upper = min(lower, 0.0), max(upper, 0.0)
+    elif lower <= 0 <= upper:
+        p = 2 * float(scipy.special.ndtr(-abs(z) / spread))
     return Dependence(r, float(lower), float(upper), p)

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import scipy
 
+CONFIDENCE = 0.95
 REACH = 1.959963984540054
 """Standard deviations that hold 95 % of a normal law."""
 
@@ -32,6 +33,16 @@ class Dependence(NamedTuple):
 
 
 UNDEFINED = Dependence(math.nan)
+
+
+def noncentralities(f: float, above: float, below: float) -> tuple[float, float]:
+    """Ends of the interval with confidence 95 % of the noncentrality of an F statistic, from 0 up."""
+    tail = scipy.special.ndtr(-REACH)
+    ends = (
+        0.0 if scipy.special.fdtr(above, below, f) <= share else float(scipy.special.ncfdtrinc(above, below, share, f))
+        for share in (1 - tail, tail)
+    )
+    return next(ends), next(ends)
 
 
 def by_logit(share: float, error: float) -> tuple[float, float]:

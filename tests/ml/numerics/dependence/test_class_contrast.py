@@ -90,3 +90,25 @@ def test_the_intervals_cover():
         inside += ratio.lower <= (0.5625 / 1.5625) ** 0.5 <= ratio.upper, index.lower <= 1.125 <= index.upper
     assert (inside / 400 > 0.91).all()
     assert (inside / 400 < 0.99).all()
+
+
+@pytest.mark.parametrize("measure", [correlation_ratio, fisher_index])
+@pytest.mark.parametrize("k", [2, 5])
+def test_intervals_hold_no_contrast_where_there_is_none(measure, k):
+    """As often as the test is not significant: 0.975, of 300 draws within three standard deviations."""
+    rng = np.random.default_rng(8)
+    results = [measure(rng.exponential(size=100), rng.integers(0, k, 100)) for _ in range(300)]
+    assert all((result.lower == 0) >= (result.p_value >= 0.025) for result in results)
+    assert np.mean([result.lower == 0 for result in results]) == pytest.approx(0.975, abs=0.027)
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_interval_of_normal_classes_holds_the_contrast(k):
+    """Means from 0 to 1.5: η² is the variance of the means over that and 1."""
+    rng, means = np.random.default_rng(9), np.linspace(0, 1.5, k)
+    truth, held = np.sqrt(means.var() / (1 + means.var())), 0
+    for _ in range(300):
+        codes = rng.integers(0, k, 60)
+        result = correlation_ratio(rng.normal(size=60) + means[codes], codes)
+        held += result.lower <= truth <= result.upper
+    assert held / 300 >= 0.93

@@ -66,3 +66,13 @@ def test_the_interval_covers_the_correlation(tails):
         found = pearson(*x.T)
         inside += found.lower <= 0.6 <= found.upper
     assert 0.9 <= inside / 400 <= 0.98
+
+
+@pytest.mark.parametrize("measure", [pearson, spearman])
+@pytest.mark.parametrize("law", ["normal", "t3", "heteroscedastic"])
+def test_interval_and_p_value_agree_about_zero(measure, law):
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        x, y = (rng.standard_t(3, 40) if law == "t3" else rng.normal(size=40) for _ in range(2))
+        result = measure(x, y * np.abs(x) ** 1.5 if law == "heteroscedastic" else y)
+        assert (result.lower <= 0 <= result.upper) == (result.p_value >= 0.05)
