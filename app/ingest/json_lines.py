@@ -8,9 +8,10 @@ number. A string column whose values are all ISO 8601 times is a datetime, as JS
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
 import orjson
 import pyarrow as pa
@@ -30,9 +31,27 @@ LINE_BYTES = 4 << 20
 _TEXTS = (Form.NAIVE, Form.ZONED, Form.TEXT)
 _KINDS = {bool: "a boolean", int: "a number", float: "a number", str: "a string"}
 
+_SPACED_COLONS = b" :", b"\t:", b"\r:", b"\n:"
+MAX_EXACT_NUMBER = 1e15
+"""Numbers up to which orjson reads whole ones exactly."""
 Row = dict[str, Any]
-Block = list[tuple[int, Row | Fault]]
-"""Rows by the number of their line or element, from 1: what they hold, or what is wrong with them."""
+
+
+class Block(NamedTuple):
+    """Rows, and the numbers of their lines or elements, from 1."""
+
+    numbers: Sequence[int]
+    rows: Sequence[Row | Fault]
+    """What each holds, or what is wrong with it."""
+    lines: Sequence[bytes]
+    unit: str
+    is_plain: bool
+    """True if all rows were parsed together: none has a fault, a list or an object, and long numbers are rounded."""
+
+    def parsed_apart(self) -> "Block":
+        """The same rows, parsed one by one."""
+        rows = [_row(number, line, self.unit) for number, line in zip(self.numbers, self.lines, strict=True)]
+        return self._replace(rows=rows, is_plain=False)
 
 
 class _Kind(NamedTuple):
@@ -45,16 +64,21 @@ class _Kind(NamedTuple):
 
 def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
     unit = "row" if is_document(source.head()) else "line"
-    survey = _Survey(limits, unit)
-    for block in _blocks(source, unit):
-        survey.add(block)
+    survey, together = _Survey(limits, unit), True
+    for block in _blocks(source, unit, together=True):
+        if not survey.add(block):
+            together = False
+            survey.add(block.parsed_apart())
         if len(survey.faults) >= FAULTS_LISTED:
             break
     if survey.faults:
         refuse(survey.faults)
     forms = survey.forms()
     check_names(list(forms), limits)
-    batches = ([_column(block, name, form) for name, form in forms.items()] for block in _blocks(source, unit))
+    batches = (
+        [_column(block, name, form) for name, form in forms.items()]
+        for block in _blocks(source, unit, together=together)
+    )
     return Reading(
         list(forms),
         [form.type for form in forms.values()],
@@ -76,7 +100,13 @@ def _column(block: Block, name: str, form: Form) -> pa.Array:
 
 
 def _values(block: Block, name: str) -> list[Any]:
-    return [row.get(name) for _, row in block if not isinstance(row, Fault)]
+    rows = cast("Sequence[Row]", block.rows) if block.is_plain else [r for r in block.rows if not isinstance(r, Fault)]
+    return [row.get(name) for row in rows]
+
+
+def _first_number(block: Block, name: str) -> int:
+    """The number of the first row that has a value."""
+    return next(number for number, value in zip(block.numbers, _values(block, name), strict=True) if value is not None)
 
 
 class _Survey:
@@ -94,11 +124,46 @@ class _Survey:
         """Columns with whole numbers beyond 64 bits."""
         self._texts: dict[str, tuple[Form, ...]] = {}
 
-    def add(self, block: Block) -> None:
-        self._rows += len(block)
+    def add(self, block: Block) -> bool:
+        """False for rows that were parsed together, and have to be parsed one by one."""
+        if block.is_plain and not self._add_columns(block):
+            return False
+        self._rows += len(block.rows)
         if self._rows > self._limits.max_rows:
             raise InvalidData(f"The file has more than the {self._limits.max_rows} rows this service accepts.")
-        for number, row in block:
+        if not block.is_plain:
+            self._add_rows(block)
+        if not self.faults:
+            self._narrow(block)
+        return True
+
+    def _add_columns(self, block: Block) -> bool:
+        """True if every column of the block is of one kind, that of the rows before, and no number is long.
+
+        Else nothing is added.
+        """
+        names = dict.fromkeys(chain.from_iterable(cast("Sequence[Row]", block.rows)))
+        if len(self._kinds | names) > self._limits.max_columns:
+            return False
+        kinds: dict[str, _Kind | None] = {}
+        fractions: set[str] = set()
+        for name in names:
+            values, known = _values(block, name), self._kinds.get(name)
+            types = {*map(type, values)}
+            values = values if type(None) not in types else [value for value in values if value is not None]
+            found = {_KINDS[each] for each in types if each in _KINDS}
+            if len(found) > 1 or (found and known is not None and known.name not in found):
+                return False
+            if found == {"a number"} and not -MAX_EXACT_NUMBER < min(values) <= max(values) < MAX_EXACT_NUMBER:
+                return False
+            kinds[name] = known or (_Kind(found.pop(), _first_number(block, name)) if found else None)
+            fractions |= {name} if float in types else set()
+        self._kinds |= kinds
+        self._fractions |= fractions
+        return True
+
+    def _add_rows(self, block: Block) -> None:
+        for number, row in zip(block.numbers, block.rows, strict=True):
             if isinstance(row, Fault):
                 self.faults.append(row)
                 continue
@@ -106,8 +171,6 @@ class _Survey:
                 self._value(number, name, value)
             if len(self._kinds) > self._limits.max_columns:
                 check_names(list(self._kinds), self._limits)
-        if not self.faults:
-            self._narrow(block)
 
     def _value(self, number: int, name: str, value: Any) -> None:
         known = self._kinds.setdefault(name, None)
@@ -155,19 +218,48 @@ class _Survey:
         return Form.FLOAT if name in self._fractions else Form.INTEGER
 
 
-def _blocks(source: Source, unit: str) -> Iterator[Block]:
-    """Blank lines are skipped."""
-    block: Block = []
+def _blocks(source: Source, unit: str, *, together: bool) -> Iterator[Block]:
+    """Blank lines are skipped. together: parse the rows of a block together, where they allow it."""
+    numbers: list[int] = []
+    lines: list[bytes] = []
     size = 0
     for number, line in texts(source.open()) if unit == "row" else enumerate(_lines(source), start=1):
         if not line.strip():
             continue
-        block.append((number, _row(number, line, unit)))
+        numbers.append(number)
+        lines.append(line)
         size += len(line)
-        if len(block) >= BLOCK_ROWS or size >= BLOCK_BYTES:
-            yield block
-            block, size = [], 0
-    yield block
+        if len(lines) >= BLOCK_ROWS or size >= BLOCK_BYTES:
+            yield _block(numbers, lines, unit, together=together)
+            numbers, lines, size = [], [], 0
+    yield _block(numbers, lines, unit, together=together)
+
+
+def _block(numbers: list[int], lines: list[bytes], unit: str, *, together: bool) -> Block:
+    rows = _parse_together(lines) if together else None
+    if rows is not None:
+        return Block(numbers, rows, lines, unit, is_plain=True)
+    return Block(numbers, (), lines, unit, is_plain=False).parsed_apart()
+
+
+def _parse_together(lines: Sequence[bytes]) -> list[Row] | None:
+    """The objects of lines, each with keys that differ and plain values; None where they have to be parsed one by one.
+
+    Without lists and objects in objects, a line that begins and ends as an object does is one, or is cut within a text:
+    that is refused for its line end. As many colons behind quotes as keys leave no room for a key that comes twice.
+    """
+    objects = [line.strip() for line in lines]
+    text = b",\n".join(objects)
+    nested = b"[" in text or text.count(b"{") != len(lines) or text.count(b"}") != len(lines)
+    if nested or any(mark in text for mark in _SPACED_COLONS):
+        return None
+    if not all(line[:1] == b"{" and line[-1:] == b"}" for line in objects):
+        return None
+    try:
+        rows: list[Row] = orjson.loads(b"[%b]" % text)
+    except orjson.JSONDecodeError:
+        return None
+    return rows if len(rows) == len(lines) and text.count(b'":') == sum(map(len, rows)) else None
 
 
 def _lines(source: Source) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 import gzip
 import json
+import random
 
 import pytest
 
@@ -114,3 +115,45 @@ def test_a_long_array_is_read_chunk_by_chunk(parse):
 def test_an_empty_array_has_no_columns(parse):
     with pytest.raises(InvalidData, match="no columns"):
         parse(b"[]")
+
+
+VALUES = [
+    "1", "-2.5", "1e3", "true", "null", '"word"', '"2024-01-31"', '"a:b"', '"a \\" : {[ b"', "9007199254740993", "1e16",
+    "123456789012345678901234567890", "[1]", '{"c": 1}', "NaN", "1,", '"é"', "",
+]  # fmt: skip
+
+
+def drawn_lines(seed):
+    """Lines of objects, most of them plain; some with other values, keys or ends."""
+    rng = random.Random(seed)
+    kinds = {name: rng.choice(VALUES[:9]) for name in "abc"[: rng.randrange(1, 4)]}
+    lines = []
+    for _ in range(rng.randrange(1, 40)):
+        cells = {name: value if rng.random() < 0.9 else "null" for name, value in kinds.items()}
+        if rng.random() < 0.03:
+            cells[rng.choice("abcd")] = rng.choice(VALUES)
+        colon = rng.choice([": ", ":", ":", " :"]) if rng.random() < 0.05 else ": "
+        pairs = [f'"{name}"{colon}{value}' for name, value in cells.items() if rng.random() < 0.95]
+        if rng.random() < 0.02:
+            pairs += pairs[:1]
+        line = "{" + ", ".join(pairs) + "}"
+        odd = [f" {line} ", f"{line}, {line}", line[:-1], line[1:], line + "\r", "", "[]", line.replace(",", ",\n", 1)]
+        lines.append(rng.choice(odd) if rng.random() < 0.03 else line)
+    return "\n".join(lines).encode()
+
+
+def test_rows_that_are_parsed_together_are_those_that_are_parsed_one_by_one(parse, monkeypatch):
+    def outcome(data):
+        try:
+            parsed, table = parse(data, file_format="jsonl")
+        except InvalidData as refused:
+            return refused.detail, refused.faults
+        return parsed.model_dump(), table.to_pydict()
+
+    monkeypatch.setattr(jsonl, "BLOCK_ROWS", 7)
+    files = [drawn_lines(seed) for seed in range(120)]
+    together = [outcome(data) for data in files]
+    monkeypatch.setattr(jsonl, "_parse_together", lambda _: None)
+    for data, read in zip(files, together, strict=True):
+        assert read == outcome(data), data.decode()
+    assert 20 < sum(isinstance(read[0], dict) for read in together) < 120
