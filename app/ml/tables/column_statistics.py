@@ -28,13 +28,18 @@ OUTLIERS = 100
 
 def different(chunks: Chunks) -> int | None:
     seen: pa.Array | None = None
-    for chunk in (part.slice(start, COUNTED) for part in chunks() for start in range(0, len(part), COUNTED)):
+    for chunk in _slices(chunks):
         values = pc.add(chunk, 0.0) if pa.types.is_floating(chunk.type) else chunk  # -0.0 is 0.0
         new = pc.unique(values.drop_null())
         seen = new if seen is None else pc.unique(pa.concat_arrays([seen, new]))
         if len(seen) > COUNTED:
             return None
     return 0 if seen is None else len(seen)
+
+
+def _slices(chunks: Chunks) -> Iterator[pa.Array]:
+    """The same rows, at most `COUNTED` at a time: what has too many different values shows it soon."""
+    return (part.slice(start, COUNTED) for part in chunks() for start in range(0, len(part), COUNTED))
 
 
 def _numeric(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
@@ -116,10 +121,8 @@ def _string(chunks: Chunks, count: int) -> tuple[ColumnKind, dict[str, Any]]:
 def _level_counts(chunks: Chunks) -> Counter[str] | None:
     """None where there are too many different ones."""
     counts: Counter[str] = Counter()
-    for chunk in chunks():
+    for chunk in _slices(chunks):
         found = pc.value_counts(chunk.drop_null())
-        if len(found) > COUNTED:
-            return None
         values, numbers = found.flatten()
         counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
         if len(counts) > COUNTED or sum(map(len, counts)) > COUNTED_BYTES:
