@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
     numbers: Sequence[int]
     rows: Sequence[Row | Fault]
-    """What each holds, or what is wrong with it."""
+    """The cells of each, or what is wrong with it."""
     lines: Sequence[bytes]
     unit: str
     is_plain: bool
