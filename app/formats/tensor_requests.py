@@ -28,6 +28,7 @@ from app.validation import validation_faults
 UNKNOWN = "The model has no column of this name."
 SHOWN = 20
 """Columns named in an error."""
+FP64 = np.dtype("<f8")
 LONGEST_HEAD = 4 * KiB
 """Heads of binary requests are remembered: 256 of them are at most a MiB."""
 
@@ -41,12 +42,55 @@ class TensorRequest(NamedTuple):
 
 def read_request(body: Sent, end: int, model: Model, *, max_rows: int, max_depth: int) -> TensorRequest:
     """A body whose JSON ends at `end`. Raises what `read` raises, the kinds of MalformedJSON, and InvalidRequest."""
-    text = bytes(body if end == len(body) else memoryview(body)[:end])
-    plain = matrix_request(text, model, max_rows=max_rows, max_depth=max_depth)
+    view = memoryview(body)
+    text, payload = bytes(body if end == len(body) else view[:end]), view[end:]
+    if not payload:
+        plain = matrix_request(text, model, max_rows=max_rows, max_depth=max_depth)
+    elif end <= LONGEST_HEAD:
+        plain = binary_matrix(_matrix_head(text, max_depth), payload, model, max_rows=max_rows)
+    else:
+        plain = None
     if plain is not None:
         return plain
-    read_head = _head if end < len(body) and end <= LONGEST_HEAD else _head.__wrapped__
-    return read(model, read_head(text, max_depth), memoryview(body)[end:], max_rows=max_rows)
+    read_head = _head if payload and end <= LONGEST_HEAD else _head.__wrapped__
+    return read(model, read_head(text, max_depth), payload, max_rows=max_rows)
+
+
+class _MatrixHead(NamedTuple):
+    """The JSON of a request whose only tensor is a binary matrix of FP64."""
+
+    request: InferRequest
+    rows: int
+    width: int
+
+
+@lru_cache(maxsize=256)
+def _matrix_head(text: bytes, depth: int) -> _MatrixHead | None:
+    """None for any other request."""
+    request = _head(text, depth)
+    first, *others = request.inputs
+    shape, size = first.shape, 8 * math.prod(first.shape)
+    is_plain = first.parameters == {"binary_data_size": size} and type(first.parameters["binary_data_size"]) is int
+    if others or first.data is not None or first.datatype != "FP64" or len(shape) != 2 or not is_plain:
+        return None
+    return _MatrixHead(request, *shape)
+
+
+def binary_matrix(
+    head: _MatrixHead | None, payload: memoryview, model: Model, *, max_rows: int
+) -> TensorRequest | None:
+    """The request that `read` makes of a matrix of finite numbers; else None."""
+    if head is None or len(payload) != 8 * head.rows * head.width or head.rows > max_rows:
+        return None
+    names = model.preparation.numbers
+    if names is None or head.width != len(names) or not _is_matrix(head.request.inputs[0], names):
+        return None
+    values = np.frombuffer(payload, FP64)
+    if not values.flags.aligned:
+        values = values.copy()
+    if not math.isfinite(values.sum()):  # a sum of finite ones that is not is read the other way
+        return None
+    return TensorRequest(values.reshape(head.rows, head.width), head.request)
 
 
 @lru_cache(maxsize=256)
