@@ -298,7 +298,7 @@ def _warnings(params: LinearSGD, kind: Loss, bottom: Bottom) -> tuple[str, ...]:
 
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
-    accepts={Accepts.SPARSE},
+    accepts={Accepts.INDICATORS, Accepts.SPARSE},
     params=LinearSGD,
     state=State,
     degrees=lambda params: params.class_loss != "logistic",

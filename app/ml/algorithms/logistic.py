@@ -285,7 +285,7 @@ def _warnings(params: Logistic, found: Minimum, watch: _Watch) -> tuple[str, ...
 
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
-    accepts={Accepts.SPARSE},
+    accepts={Accepts.INDICATORS, Accepts.SPARSE},
     params=Logistic,
     state=State,
     fit=fit,

@@ -26,7 +26,6 @@ References: Hoerl & Kennard (1970), Technometrics 12:55; Björck (1996), Numeric
 Squares Problems; Golub, Heath & Wahba (1979), Technometrics 21:215; Battiti & Brunato, The LION Way, ch. 4.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -106,9 +105,9 @@ class State(NamedTuple):
     intercept: NDArray[np.float64]
     """() or (k,)."""
     rank: int
-    """The most that it can be, where rows are texts."""
+    """The most that it can be, where rows are texts of many terms."""
     condition: float
-    """NaN where rows are texts: it is not known."""
+    """NaN where rows are texts of many terms: it is not known."""
     path: Path = Path(*np.zeros((4, 0)))
 
 
@@ -137,7 +136,7 @@ def _of_texts(params: Ridge, rows: SparseRows, data: Data) -> Fit[State]:
     coef, intercept = found.coef, found.intercept
     if data.task is Task.REGRESSION:
         coef, intercept = coef[:, 0], intercept[0]
-    state = State(coef, np.asarray(intercept), min(rows.shape), math.nan)
+    state = State(coef, np.asarray(intercept), found.rank, found.condition)
     return Fit(state, found.converged, found.iterations)
 
 
@@ -237,7 +236,7 @@ def _warnings(penalty: float, path: Path, solution: Solution, directions: int) -
 
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
-    accepts={Accepts.SPARSE},
+    accepts={Accepts.INDICATORS, Accepts.SPARSE},
     params=Ridge,
     faults=faults,
     state=State,

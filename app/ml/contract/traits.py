@@ -29,5 +29,9 @@ class Accepts(StrEnum):
     """Values of a square table of pairs may be unknown: NaN in `Relations.square` and in rows beside it."""
     SPARSE = "sparse"
     """`Data.x`, and x of predictions, may be `SparseRows`, as columns of text make them."""
+    INDICATORS = "indicators"
+    """`Data.x` of a fit may be `SparseRows` of indicators beside numbers, where these are mostly 0: unless `faults`
+    refuses texts with these parameters, the result is that of the array but for rounding and the tolerance of the fit.
+    """
     INDEFINITE = "indefinite"
     """A kernel of all pairs need not be positive semidefinite: the algorithm rejects or projects it itself."""

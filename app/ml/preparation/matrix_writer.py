@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import SparseRows, beside
 from app.ml.numerics.scaling import FAR
 from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.imputation import filled
@@ -38,6 +39,15 @@ class MatrixWriter:
         if layout.indicated.size:
             self._indicate(raw, x)
 
+    def sparse_rows(self, raw: Matrix) -> SparseRows:
+        """The matrix of `raw` as sparse rows, where no input is encoded by the target."""
+        layout, raw = self.layout, filled(raw, self.fills)
+        numbers = np.empty((len(raw), layout.direct.size))
+        self._scale(layout.basis.wide(raw)[:, layout.direct], numbers, seen=False)
+        rows, columns = self._indicators(raw)
+        shape = len(raw), layout.plain_width - layout.direct.size
+        return beside(numbers, [SparseRows.of(np.ones(rows.size), rows, columns - layout.direct.size, shape)])
+
     def _scale(self, values: Matrix, numbers: Matrix, *, seen: bool) -> None:
         """These values, shifted and scaled, into `numbers`; missing ones are imputed."""
         with np.errstate(over="ignore"):
@@ -50,11 +60,15 @@ class MatrixWriter:
 
     def _indicate(self, raw: Matrix, x: Matrix) -> None:
         """Ones where the indicators of the levels of `raw` stand in `x`."""
+        x[self._indicators(raw)] = 1.0
+
+    def _indicators(self, raw: Matrix) -> tuple[Labels, Labels]:
+        """Rows and columns of the ones in the matrix of `raw`."""
         places = self.layout.indicated
         levels = raw[:, places]
         np.copyto(levels, self.layout.codes.of_missing[places], where=np.isnan(levels))
         rows, found = np.nonzero(levels != UNSEEN)
-        x[rows, self.layout.starts[found] + levels[rows, found].astype(np.intp)] = 1.0
+        return rows, self.layout.starts[found] + levels[rows, found].astype(np.intp)
 
 
 def near(numbers: Matrix) -> Matrix:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from sys import intern
 from types import MappingProxyType
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,10 @@ from app.ml.preparation.state import PreparationState, Truths, learn, scaling
 from app.ml.preparation.target_encoding import Encoding, Outcome, OutOfFold, encode
 from app.ml.preparation.training_rows import code_tables, coded
 
+MAX_DENSITY = 0.1
+"""Largest share of numbers that are not 0 in sparse rows."""
+MIN_SPARSE_COLUMNS, MIN_SPARSE_CELLS = 200, 2**20
+"""Columns, and numbers in a table, below which an array is as quick."""
 Way: TypeAlias = Literal["raw", "scaled", "written"]
 """The matrix is the raw one, or that shifted and scaled, or has to be written."""
 
@@ -230,6 +234,19 @@ class Preparation:
         if self.out_of_fold is not None:
             self.out_of_fold.put(raw.values, rows, x[:, self.layout.plain_width :])
         return x
+
+    def sparse_of(self, raw: Raw, rows: Labels) -> Matrix:
+        """The matrix of rows read for training as sparse rows, typed as every matrix is."""
+        return cast("Matrix", self._writer.sparse_rows(coded(raw, rows, code_tables(self.codes, raw))))
+
+    def mostly_zero(self, rows: int) -> bool:
+        """True if sparse rows take far less time and memory for so many rows."""
+        if type(self).of is not Preparation.of or self.encodings or self.keeps_categories:
+            return False  # columns that are not indicators are among them
+        layout = self.layout
+        nonzero = layout.direct.size + layout.indicated.size
+        wide = nonzero <= MAX_DENSITY * layout.width and layout.width >= MIN_SPARSE_COLUMNS
+        return wide and rows * layout.width >= MIN_SPARSE_CELLS
 
     def raw_of(self, raw: Raw, rows: Labels) -> Matrix:
         """The raw matrix of rows read for training."""

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.contract.sparse_rows import sparse
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.group_splits import members
 from app.ml.evaluation.splits import resample
@@ -133,7 +132,7 @@ def _numbers_of(training_set: TrainingSet, fitted: Fitted, options: pa.Table | N
 
 def _coefficients(training_set: TrainingSet, fitted: Fitted) -> Numbers:
     """In the table's own units, whose meaning does not change from refit to refit."""
-    if training_set.algorithm.linear is None or sparse(fitted.data.x) is not None:  # terms differ from refit to refit
+    if training_set.algorithm.linear is None or fitted.preparation.sparse:  # terms differ from refit to refit
         return {}
     coef, intercept = training_set.algorithm.linear(fitted.fit.state)
     codes = fitted.data.codes if training_set.classes else np.zeros(0, np.intp)

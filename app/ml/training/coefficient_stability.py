@@ -5,6 +5,7 @@ that carry the same information, one coefficient may grow at the cost of the oth
 predictions.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from app.ml.contract.algorithm import Data, LinearForm, Vector, silent
-from app.ml.contract.sparse_rows import sparse
+from app.ml.contract.sparse_rows import dense
 from app.ml.evaluation.report import Conditioning, Jitter
 from app.ml.numerics.linear_algebra.conditioning import conditioning
 from app.ml.training.fit import Fitted
@@ -32,9 +33,9 @@ ALARMING = 10.0
 def look(training_set: TrainingSet, fitted: Fitted, seed: int) -> Conditioning | None:
     """Conditioning of a model that is linear in the columns; None for any other, or too many columns."""
     data, algorithm = fitted.data, training_set.algorithm
-    if algorithm.linear is None or sparse(data.x) is not None or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
+    if algorithm.linear is None or fitted.preparation.sparse or not 1 <= data.x.shape[1] <= MOST_COLUMNS:
         return None
-    result = conditioning(data.x, data.weights, intercept=not algorithm.through_origin(training_set.params))
+    result = conditioning(dense(data.x), data.weights, intercept=not algorithm.through_origin(training_set.params))
     jittered = data.task.of_numbers and algorithm.least_squares
     return Conditioning(
         condition_number=_finite(result.condition),
@@ -57,7 +58,7 @@ def warnings(result: Conditioning | None) -> Iterator[str]:
 
 def _jitter(training_set: TrainingSet, fitted: Fitted, linear: Linear, seed: int) -> Jitter | None:
     data = fitted.data
-    if data.x.size > MOST_CELLS:
+    if math.prod(data.x.shape) > MOST_CELLS:
         return None
     rng = np.random.Generator(np.random.PCG64(seed))
     low, high, size = data.x.min(axis=0), data.x.max(axis=0), data.x.std(axis=0)
@@ -68,7 +69,7 @@ def _jitter(training_set: TrainingSet, fitted: Fitted, linear: Linear, seed: int
     own = np.linalg.norm(coef * size)
     change = np.sqrt((((np.array(found) - coef) * size) ** 2).sum(axis=1).mean())
     amplification = _finite(change / (NOISE * own)) if own > 0 and graded.any() else None
-    spread = np.std(found, axis=0, ddof=1)
+    spread = np.std(np.array(found) - found[0], axis=0, ddof=1)  # of equal fits exactly 0
     if not np.isfinite(spread).all():
         return None
     return Jitter(noise=NOISE, refits=REFITS, spread=spread.tolist(), amplification=amplification)

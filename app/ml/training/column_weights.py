@@ -13,6 +13,7 @@ from app.errors import InvalidData
 from app.faults import Fault
 from app.ml import nested
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import dense
 from app.ml.training.fit import Fitted
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
@@ -44,7 +45,7 @@ def column_weights(training_set: TrainingSet, fitted: Fitted) -> Vector:
 
 def _variances(fitted: Fitted, coef: Matrix, sources: Labels, p: int) -> Vector:
     """coef: (d, s)."""
-    x, found = fitted.data.x, np.zeros(p)
+    x, found = dense(fitted.data.x), np.zeros(p)
     alone = np.bincount(sources, minlength=p)[sources] == 1
     found[sources[alone]] = (coef[alone] ** 2).sum(axis=1) * x[:, alone].var(axis=0)
     for source in np.unique(sources[~alone]):

@@ -10,12 +10,14 @@ The fit of all rows but one learns its own preparation. The closed form has but 
   algorithm leaves open.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels
+from app.ml.contract.sparse_rows import dense
 from app.ml.preparation.preparation import Preparation
 from app.ml.training.training_set import TrainingSet
 
@@ -31,6 +33,7 @@ def closed_form(training_set: TrainingSet, rows: Labels) -> NDArray[Any] | None:
     if not steady(training_set, preparation, rows, unscaled=form.unscaled(training_set.params)):
         return None
     data = training_set.data(preparation, rows)
+    data = replace(data, x=dense(data.x))
     predictions = form.predict(training_set.params, data)
     indicators = data.x[:, sum(column.levels is None for column in preparation.inputs) :]
     alone = indicators[:, indicators.sum(axis=0) == 1].any(axis=1)

@@ -9,7 +9,7 @@ spring on every coefficient; the torques then are what it pulls with.
 import numpy as np
 
 from app.ml.contract.algorithm import Labels
-from app.ml.contract.sparse_rows import sparse
+from app.ml.contract.sparse_rows import mapped
 from app.ml.evaluation.report import Springs
 from app.ml.evaluation.splits import evenly
 from app.ml.preparation.target_transform import transformed
@@ -25,7 +25,7 @@ def springs(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Springs 
     """Forces of a regression by least squares, else None. rows: fitted on, as numbers of the dataset."""
     if not training_set.task.of_numbers or not training_set.algorithm.least_squares:
         return None
-    if sparse(fitted.data.x) is not None:
+    if fitted.preparation.sparse:
         return None
     data = transformed(training_set.preprocessing.target, fitted.data, errors_known=training_set.errors_known)
     x, y, strengths = data.x, data.y, data.weights
@@ -36,7 +36,7 @@ def springs(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Springs 
     if not np.isfinite([force, *torques, energies.sum()]).all():
         return None
     size = np.sqrt(strengths @ (np.abs(y) + np.abs(predicted)) ** 2)
-    still = (np.abs(torques) <= RESTS * size * np.sqrt(np.einsum("i,ij,ij->j", strengths, x, x))).all()
+    still = (np.abs(torques) <= RESTS * size * np.sqrt(strengths @ mapped(x, np.square))).all()
     if not training_set.algorithm.through_origin(training_set.params):
         still &= abs(force) <= RESTS * size * np.sqrt(strengths.sum())
     kept = evenly(len(x), SHOWN)

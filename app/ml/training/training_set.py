@@ -49,6 +49,7 @@ from app.ml.training.item_preparation import item_preparation
 from app.ml.training.items import read_items
 from app.ml.training.plan import Plan
 from app.ml.training.related_rows import read_relations
+from app.ml.training.sparse_indicators import takes_indicators
 from app.ml.training.start import Start
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.unlabelled_rows import as_unlabelled, with_hidden
@@ -188,7 +189,9 @@ class TrainingSet(NamedTuple):
         """Inputs that the algorithm accepts, with all learners within it."""
         accepted = nested.accepts(self.algorithm, self.params, self.task)
         gaps = self.is_square and Accepts.UNKNOWN_PAIRS in accepted
-        return accepted - {Accepts.UNKNOWN_PAIRS, Accepts.INDEFINITE} | ({Accepts.MISSING} if gaps else set())
+        return accepted - {Accepts.UNKNOWN_PAIRS, Accepts.INDEFINITE, Accepts.INDICATORS} | (
+            {Accepts.MISSING} if gaps else set()
+        )
 
     @property
     def unlabelled(self) -> Labels:
@@ -241,7 +244,9 @@ class TrainingSet(NamedTuple):
         return replace(data, unlabelled=as_unlabelled(x, rest, known, self.relations, len(self.raw.values)))
 
     def _matrix(self, preparation: Preparation, table_rows: Labels) -> Matrix:
-        x = preparation.of(self._raw_of(preparation), table_rows)
+        raw = self._raw_of(preparation)
+        sparse = takes_indicators(self.algorithm, self.params, len(self.classes), preparation, table_rows.size)
+        x = (preparation.sparse_of if sparse else preparation.of)(raw, table_rows)
         x.setflags(write=False)  # so that it is taken as it is, not copied
         return x
 

@@ -5,8 +5,8 @@ Algebra and its Applications 88/89:31 (one correction with the residuals of the 
 is small).
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
@@ -24,6 +24,9 @@ SMALL = 20_000
 """Numbers in a table up to which residuals are found with all the digits the processor has (mostly 64 bits, not 53)."""
 NEAR = 1e3
 """A shift is near the mean if the squares about it are at most this many times those about the mean: three digits."""
+
+
+Residuals: TypeAlias = Callable[[Matrix], tuple[Matrix, Vector]]
 
 
 class NormalEquations(NamedTuple):
@@ -64,8 +67,10 @@ def normal_equations(x: Matrix, y: Matrix, weights: Vector, *, intercept: bool) 
     return NormalEquations(centred[:d, :d], centred[:d, d:], mean[:d], mean[d:])
 
 
-def solve_normal(x: Matrix, y: Matrix, weights: Vector, equations: NormalEquations, penalty: float) -> Corrected | None:
+def solve_normal(equations: NormalEquations, penalty: float, residuals: Residuals) -> Corrected | None:
     """Minimise Σ wᵢ‖yᵢ − xᵢβ‖² + penalty‖β‖², inputs and targets less their means.
+
+    residuals: maps coefficients to half the descent (d, k) of the sums of squares, and these sums (k,).
 
     By Cholesky, corrected once with the residuals of the data. None where the equations are not to be trusted.
     """
@@ -74,12 +79,12 @@ def solve_normal(x: Matrix, y: Matrix, weights: Vector, equations: NormalEquatio
     if system is None:
         return None
     coef = system.solve(cross)
-    gradient, square = _residuals(x, y, weights, equations, coef)
+    gradient, square = residuals(coef)
     step = system.solve(gradient - penalty * coef)
     coef += step
     change = 2 * (step * gradient).sum(axis=0) - (step * (gram @ step)).sum(axis=0)
     if (np.abs(change) > 1e-6 * square).any():  # nearly nothing is left: rounding of the first solution shows
-        return Corrected(coef, _residuals(x, y, weights, equations, coef)[1], system)
+        return Corrected(coef, residuals(coef)[1], system)
     return Corrected(coef, square - change, system)
 
 
@@ -119,7 +124,7 @@ def _sums(x: Matrix, y: Matrix, weights: Vector, shift: Vector) -> tuple[Matrix,
     return gram, total
 
 
-def _residuals(
+def residuals_of_rows(
     x: Matrix, y: Matrix, weights: Vector, equations: NormalEquations, coef: Matrix
 ) -> tuple[Matrix, Vector]:
     """Half the descent (d, k) of the sum of squares at coef, and the sums (k,)."""

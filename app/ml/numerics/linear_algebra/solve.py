@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.linear_algebra.conditioned_columns import conditioning, conditioning_of_products
-from app.ml.numerics.linear_algebra.normal_equations import normal_equations, solve_normal
+from app.ml.numerics.linear_algebra.normal_equations import normal_equations, residuals_of_rows, solve_normal
 from app.ml.numerics.linear_algebra.positive_system import EPS as EPS  # noqa: PLC0414 - for all who solve
 from app.ml.numerics.linear_algebra.wide_rows import UnshiftedSolution, solve_wide, without_mean_direction
 
@@ -98,7 +99,7 @@ def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, int
     n, d = x.shape
     if d <= n - intercept:
         equations = normal_equations(x, y, weights, intercept=intercept)
-        solved = solve_normal(x, y, weights, equations, penalty)
+        solved = solve_normal(equations, penalty, partial(residuals_of_rows, x, y, weights, equations))
         if solved is not None:
             constant = equations.middle - equations.mean @ solved.coef
             system = solved.system

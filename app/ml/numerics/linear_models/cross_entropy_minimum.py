@@ -25,6 +25,9 @@ FIRST_STEPS, ROUGH_STEPS = 4, 44
 NEWTON_UNKNOWNS = 1000
 """Up to here ten Newton steps cost about what some hundred L-BFGS steps do, and end at the minimum more surely."""
 
+SPARSE_NEWTON_UNKNOWNS = 100
+"""The same for sparse rows, of which a step of L-BFGS costs far less than of an array, and a Hessian no less."""
+
 
 class CrossEntropySolver(Protocol):
     """Parameters of the minimisation, as `logistic` has them."""
@@ -72,7 +75,8 @@ def minimum(loss: CrossEntropy, start: Vector, watch: Watch, params: CrossEntrop
 def _thorough(
     params: CrossEntropySolver, loss: CrossEntropy, start: Vector, max_iter: int, watch: Watch, *, warm: bool
 ) -> Minimum:
-    if params.solver == "lbfgs" or (params.solver == "auto" and start.size > NEWTON_UNKNOWNS):
+    most = NEWTON_UNKNOWNS if sparse(loss.x) is None else SPARSE_NEWTON_UNKNOWNS
+    if params.solver == "lbfgs" or (params.solver == "auto" and start.size > most):
         return lbfgs(loss, start, tol=params.tol, max_iter=max_iter, watch=watch)
     few, hessian = len(loss.x) // max(PART, 4 * start.size), loss.hessian
     slow = DEAR if start.size > FEW_UNKNOWNS and loss.targets.shape[1] > 1 else SLOW
