@@ -35,3 +35,7 @@ class Accepts(StrEnum):
     """
     INDEFINITE = "indefinite"
     """A kernel of all pairs need not be positive semidefinite: the algorithm rejects or projects it itself."""
+
+
+BEYOND_COLUMNS = frozenset({Accepts.UNKNOWN_PAIRS, Accepts.INDICATORS, Accepts.INDEFINITE})
+"""Traits that have no part in the preparation of columns."""

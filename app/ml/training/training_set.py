@@ -32,6 +32,7 @@ from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.labels import Class, codes_of
 from app.ml.contract.relations import Relations
 from app.ml.contract.stage_clock import timed
+from app.ml.contract.traits import BEYOND_COLUMNS
 from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.splits import Split, holdout, kfold
 from app.ml.evaluation.time_splits import TimeOrder, expanding, latest, read_times
@@ -47,9 +48,9 @@ from app.ml.training.class_weights import ClassWeight, weighted
 from app.ml.training.difficulty import read_curriculum
 from app.ml.training.item_preparation import item_preparation
 from app.ml.training.items import read_items
+from app.ml.training.matrix_form import matrix_of
 from app.ml.training.plan import Plan
 from app.ml.training.related_rows import read_relations
-from app.ml.training.sparse_indicators import takes_indicators
 from app.ml.training.start import Start
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.unlabelled_rows import as_unlabelled, with_hidden
@@ -188,10 +189,8 @@ class TrainingSet(NamedTuple):
     def accepted(self) -> frozenset[Accepts]:
         """Inputs that the algorithm accepts, with all learners within it."""
         accepted = nested.accepts(self.algorithm, self.params, self.task)
-        gaps = self.is_square and Accepts.UNKNOWN_PAIRS in accepted
-        return accepted - {Accepts.UNKNOWN_PAIRS, Accepts.INDEFINITE, Accepts.INDICATORS} | (
-            {Accepts.MISSING} if gaps else set()
-        )
+        gaps = {Accepts.MISSING} if self.is_square and Accepts.UNKNOWN_PAIRS in accepted else set[Accepts]()
+        return accepted - BEYOND_COLUMNS | gaps
 
     @property
     def unlabelled(self) -> Labels:
@@ -221,9 +220,7 @@ class TrainingSet(NamedTuple):
             outcome = Outcome.of(carried(how.target, y) if self.task.of_numbers else y, self.classes)
         elif (rest := self.beside(rows)).size:
             known = np.concatenate([known, rest])
-        raw = self.raw
-        if self.is_square:
-            raw = raw.named([raw.columns[row].name for row in known])
+        raw = self.raw.named([self.raw.columns[row].name for row in known]) if self.is_square else self.raw
         if self.by_item:
             return item_preparation(raw, known)
         fit = partial(Preparation.fit, rows=known, how=how, accepts=self.accepted, centred=centred)
@@ -244,11 +241,8 @@ class TrainingSet(NamedTuple):
         return replace(data, unlabelled=as_unlabelled(x, rest, known, self.relations, len(self.raw.values)))
 
     def _matrix(self, preparation: Preparation, table_rows: Labels) -> Matrix:
-        raw = self._raw_of(preparation)
-        sparse = takes_indicators(self.algorithm, self.params, len(self.classes), preparation, table_rows.size)
-        x = (preparation.sparse_of if sparse else preparation.of)(raw, table_rows)
-        x.setflags(write=False)  # so that it is taken as it is, not copied
-        return x
+        learner = self.algorithm, self.params, len(self.classes)
+        return matrix_of(learner, preparation, self._raw_of(preparation), table_rows)
 
     @property
     def is_square(self) -> bool:
