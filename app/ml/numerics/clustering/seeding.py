@@ -4,17 +4,21 @@ Reference: Arthur & Vassilvitskii (2007), SODA: 1027.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.numerics.clustering.compiled.seeding import remaining
 from app.ml.numerics.neighbours.distances import norms
-from app.ml.numerics.row_blocks import blocks
+from app.ml.numerics.row_blocks import BLOCK, blocks
 
 KEPT = 2**20
 """Numbers of rows less their origin that are kept from one draw to the next."""
+SAMPLE = 256
+"""Rows that show where the table lies."""
+ROWS_OF_PRODUCTS = 2**11
+"""Rows whose products with the new ones are computed at a time."""
 
 
 def numbers_of(data: Data) -> Labels:
@@ -30,10 +34,12 @@ def in_canonical_order(data: Data) -> Data:
 def canonical_order(x: Matrix) -> Labels:
     """An order of the rows (n,) that depends on their values only, so that their order in the file does not matter.
 
-    Outwards from the middle of the ranges; ties by the columns from the first to the last. Equal rows are neighbours.
+    Outwards from the middle of the ranges; ties by the columns from the first to the last. Equal rows are neighbours,
+    in their order in the file.
     """
-    away = ((x - (x.min(axis=0) + x.max(axis=0)) / 2) ** 2).sum(axis=1)
-    order: Labels = np.argsort(away, kind="stable")
+    middle = (x.min(axis=0) + x.max(axis=0)) / 2
+    away = np.concatenate([norms(x[block] - middle) for block in blocks(len(x), x.shape[1])])
+    order: Labels = np.argsort(away)
     parts = np.diff(away[order]) != 0
     for column in range(x.shape[1]):
         tied = np.flatnonzero(~np.insert(parts, 0, True) | ~np.append(parts, True))
@@ -44,6 +50,9 @@ def canonical_order(x: Matrix) -> Labels:
             groups = np.insert(np.cumsum(parts), 0, 0)[tied]
             order[tied] = rows[np.lexsort((x[rows, column], groups))]
             parts |= np.diff(x[order, column]) != 0
+    else:
+        tied = np.flatnonzero(~np.insert(parts, 0, True) | ~np.append(parts, True))
+        order[tied] = order[tied][np.lexsort((order[tied], np.insert(np.cumsum(parts), 0, 0)[tied]))]
     return order
 
 
@@ -57,39 +66,45 @@ def seeds(
     Fewer than k come back when there are no more distinct rows.
     """
     chosen = [int(draw(weights, rng, 1)[0])]
-    origin = x[chosen[0]]
-    squares = norms(x - origin)
-    rows = _Rows(x, weights, origin, squares, x - origin if x.size <= KEPT else None)
+    rows = _Rows.about(x, x[chosen[0]])
+    squares = norms(x - x[chosen[0]])
     while len(chosen) < k and squares.any():
         drawn = draw(weights * (squares if spread else squares > 0), rng, candidates)
-        left, totals = _left(rows, squares, x[drawn])
-        best = int(totals.argmin())
-        squares = np.ascontiguousarray(left[:, best])
+        left = _left(rows, squares, x[drawn])
+        best = int((left @ weights).argmin())
+        squares = left[best]
         chosen.append(int(drawn[best]))
     return np.array(chosen)
 
 
 class _Rows(NamedTuple):
     x: Matrix
-    weights: Vector
     origin: Vector
+    """Products are of rows less this: a row, or zero where the rows lie about it."""
     lengths: Vector
     """(n,) squared distances to the origin."""
     moved: Matrix | None
-    """The rows less the origin, if there are few."""
+    """The rows less the origin, if there are few or it is zero."""
+
+    @classmethod
+    def about(cls, x: Matrix, origin: Vector) -> Self:
+        sample = x[:: -(-len(x) // SAMPLE)]
+        mean = sample.mean(axis=0)
+        if mean @ mean <= np.square(sample - mean).sum() / len(sample):
+            return cls(x, np.zeros(len(origin)), norms(x), x)
+        moved = x - origin
+        return cls(x, origin, norms(moved), moved if x.size <= KEPT else None)
 
 
-def _left(rows: _Rows, squares: Vector, new: Matrix) -> tuple[Matrix, Vector]:
-    """(n, c) squared distances to the nearest chosen row when each of the new ones (c, d) is added, and their weighted
-    sums (c,).
-    """
-    x, weights, origin, lengths, kept = rows
-    left, totals, moved = np.empty((len(x), len(new))), np.zeros(len(new)), new - origin
+def _left(rows: _Rows, squares: Vector, new: Matrix) -> Matrix:
+    """(c, n) squared distances to the nearest chosen row when each of the new ones (c, d) is added."""
+    x, origin, lengths, kept = rows
+    left, moved = np.empty((len(new), len(x))), new - origin
     new_lengths = norms(moved)
-    for block in blocks(len(x), x.shape[1]):
-        products = (x[block] - origin if kept is None else kept[block]) @ moved.T
-        remaining.lean(x, weights, lengths, squares, new, new_lengths, products, block.start, left, totals)
-    return left, totals
+    for block in blocks(len(x), BLOCK // ROWS_OF_PRODUCTS if kept is not None else x.shape[1]):
+        products = moved @ (x[block] - origin if kept is None else kept[block]).T
+        remaining.lean(x, lengths, squares, new, new_lengths, products, block.start, left)
+    return left
 
 
 def draw(mass: Vector, rng: np.random.Generator, size: int) -> Labels:

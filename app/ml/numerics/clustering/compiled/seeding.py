@@ -8,13 +8,9 @@ CLOSE = 1e-6
 """Share of the lengths below which a squared distance from a product has lost too many digits."""
 
 
-@kernel(
-    "void(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], i8, f8[:,::1], f8[::1])",
-    writes=["found", "totals"],
-)
+@kernel("void(f8[:,::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], i8, f8[:,::1])", writes=["found"])
 def remaining(
     x: Matrix,
-    weights: Vector,
     lengths: Vector,
     squares: Vector,
     new: Matrix,
@@ -22,17 +18,21 @@ def remaining(
     products: Matrix,
     start: int,
     found: Matrix,
-    totals: Vector,
 ) -> None:
-    """The squared distances (n,) that each of the new rows (c, d) leaves, for the rows from `start` on whose products
-    (b, c) with the new ones there are; `totals` are their weighted sums.
+    """The squared distances (c, n) that each of the new rows (c, d) leaves, for the rows from `start` on whose products
+    (c, b) with the new ones there are.
     """
-    for t in range(products.shape[0]):
-        i = start + t
-        for c in range(products.shape[1]):
-            scale = lengths[i] + new_lengths[c]
-            far = scale - 2 * products[t, c]
-            if not far > CLOSE * scale:
-                far = square(x[i], new[c])
-            found[i, c] = min(far, squares[i])
-            totals[c] += weights[i] * found[i, c]
+    for c in range(products.shape[0]):
+        near, length = 0, new_lengths[c]
+        for t in range(products.shape[1]):
+            i = start + t
+            scale = lengths[i] + length
+            far = scale - 2 * products[c, t]
+            near += not far > CLOSE * scale
+            found[c, i] = min(far, squares[i])
+        if near > 0:
+            for t in range(products.shape[1]):
+                i = start + t
+                scale = lengths[i] + length
+                if not scale - 2 * products[c, t] > CLOSE * scale:
+                    found[c, i] = min(square(x[i], new[c]), squares[i])
