@@ -19,6 +19,7 @@ from app.ml.contract.algorithm import Data, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
 from app.ml.contract.threads import THREADS, count_threads, run_at_once
+from app.ml.evaluation import predictions
 from app.ml.models import state_format
 from app.ml.training import search
 from app.ml.training.bootstrap_refits import refit
@@ -313,6 +314,25 @@ def test_fits_that_validate_are_the_same(lender, method, target):
     assert [fraction for fraction, _ in messages] == sorted(fraction for fraction, _ in messages)
     fits = {"kfold": 5, "loo": 24, "bootstrap": 10}[method]
     assert sum("fitt" in message and f" of {fits}" in message for _, message in messages) == fits + 1
+
+
+@pytest.mark.parametrize("name", ["knn", "random_forest", "ridge"])
+def test_rows_predicted_in_threads_give_the_same_model_and_report(lender, monkeypatch, name):
+    monkeypatch.setattr(predictions, "BLOCK_ROWS", 4)
+    table, columns = measured()
+    planned = plan(TrainSpec.model_validate({"target": "y", "algorithm": {"name": name}}), columns, 30)
+    alone = train(planned, table, data_digest="")
+    lends = lender(1)
+    group = lends.group()
+    token = THREADS.set(group)
+    try:
+        shared = train(planned, table, data_digest="")
+    finally:
+        THREADS.reset(token)
+        group.close()
+    assert shared == alone
+    assert lends.used() == [2]
+    assert lends.are_back()
 
 
 @pytest.mark.parametrize("noise", [False, True])
