@@ -6,6 +6,7 @@ import pytest
 
 IRIS = (Path(__file__).parents[2] / "app" / "samples" / "iris.csv").read_text().strip().splitlines()
 COORDINATES = ["coordinate 1", "coordinate 2"]
+AS_THEY_ARE = {"preprocessing": {"scaling": "none"}}
 FRONT = {"projection": {"model": "behind-axes"}}
 FIXED = "It stays the same in every fit, so metrics and errors are of the learner behind it alone"
 
@@ -44,7 +45,7 @@ def test_a_search_behind_it_is_that_of_the_coordinates(client, tables, done):
     behind = body | {"dataset": tables[0], "preprocessing": FRONT, "model": "behind-searched"}
     dry = client.post("/v1/jobs/search:validate", json=behind).json()
     assert any(FIXED in warning for warning in dry["warnings"])
-    job, other = done("search", behind), done("search", body | {"dataset": tables[1]})
+    job, other = done("search", behind), done("search", body | {"dataset": tables[1]} | AS_THEY_ARE)
     found, expected = job["result"], other["result"]
     assert [one["folds"] for one in found["candidates"]] == [
         pytest.approx(one["folds"], rel=1e-9) for one in expected["candidates"]
@@ -73,7 +74,8 @@ def test_a_bootstrap_behind_it_is_that_of_the_coordinates(client, tables, model,
     (place,) = client.post("/v1/models/behind-axes/predict", json={"rows": [row]}).json()["predictions"]
     by_training = body | {"dataset": tables[0], "training": spec | {"preprocessing": FRONT}, "rows": [row]}
     by_model = body | {"dataset": tables[0], "model": model, "rows": [row]}
-    flat = body | {"dataset": tables[1], "training": spec, "rows": [dict(zip(COORDINATES, place, strict=True))]}
+    places = [dict(zip(COORDINATES, place, strict=True))]
+    flat = body | {"dataset": tables[1], "training": spec | AS_THEY_ARE, "rows": places}
     one, two, plain = (done("bootstrap", request)["result"] for request in (by_training, by_model, flat))
     assert one == two
     assert any(FIXED in warning for warning in one["warnings"])
@@ -102,7 +104,7 @@ def test_folds_and_stability_are_of_the_learner_alone(client, tables, done):
     """A clustering of the coordinates has the stability of one behind the projection."""
     body = {"algorithm": {"name": "kmeans", "n_clusters": 3}}
     done("train", body | {"model": "behind-clusters", "dataset": tables[0], "preprocessing": FRONT})
-    done("train", body | {"model": "behind-flat", "dataset": tables[1], "features": COORDINATES})
+    done("train", body | {"model": "behind-flat", "dataset": tables[1], "features": COORDINATES} | AS_THEY_ARE)
     behind, flat = (
         client.get(f"/v1/models/{name}/versions/1/report").json() for name in ("behind-clusters", "behind-flat")
     )

@@ -38,7 +38,7 @@ def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
 
 def function_names(how: Preprocessing, features: Mapping[str, str]) -> list[str]:
     """Names of functions without faults that are known before any row: scaled powers are named by the scale."""
-    known = [one for one in how.basis if how.scaling == "none" or not isinstance(one, Polynomial)]
+    known = [one for one in how.basis if how.scale == "none" or not isinstance(one, Polynomial)]
     made = [name for one in learned(known, _numeric(features), {}, scaled=False) for name in one.names]
     return [*date_names(how.dates, features), *made]
 

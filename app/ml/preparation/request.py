@@ -94,14 +94,18 @@ Strategy: TypeAlias = Literal["mean", "median", "most_frequent", "level"] | Cons
 Imputation: TypeAlias = Literal["mean", "median"] | dict[str, Strategy]
 
 
+ScalingName: TypeAlias = Literal["standard", "minmax", "none"]
+
+
 class Preprocessing(Body):
     """Preparation of columns as numbers. Learned on the training rows, kept with the model, and applied unchanged."""
 
-    scaling: Literal["standard", "minmax", "none"] = Field(
-        "standard",
+    scaling: ScalingName | None = Field(
+        None,
         description="Scaling of numeric inputs and functions of them: `standard` to mean 0 and standard deviation "
         "1, `minmax` to the range from 0 to 1, `none` not at all. For a model without an intercept no column is "
-        "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value.",
+        "shifted: `standard` divides by the root mean square, `minmax` by the largest absolute value. Null: "
+        "`standard`, but `none` for coordinates of a `projection`, whose distances have a meaning, and for counts.",
     )
     imputation: Imputation = Field(
         "mean",
@@ -175,6 +179,11 @@ class Preprocessing(Body):
         description="Regression only: largest value that the target can take; prediction intervals do not go above "
         "it. Null: no limit.",
     )
+
+    @property
+    def scale(self) -> ScalingName:
+        """The scaling, by default that of the columns: coordinates stay as the projection made them."""
+        return self.scaling or ("standard" if self.projection is None else "none")
 
     @model_validator(mode="after")
     def _ascending(self) -> "Preprocessing":

@@ -82,7 +82,7 @@ def learn(
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
     numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
     parts = learned_parts(how.dates, raw)
-    functions = (*parts, *learned(how.basis, numbers, found, scaled=how.scaling != "none" and centred))
+    functions = (*parts, *learned(how.basis, numbers, found, scaled=how.scale != "none" and centred))
     basis = Basis(tuple(column.name for column in inputs), functions)
     if functions:
         known = filled_numbers(raw.values[rows], raw.columns, fills)
@@ -123,7 +123,7 @@ def _number(
     own = _fill(values, found, how) if fill is None else float(fill)
     fact = _Fact(own, *(scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
     if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
-        advice = "divide them" if how.scaling != "none" else "set preprocessing.scaling to standard"
+        advice = "divide them" if how.scale != "none" else "set preprocessing.scaling to standard"
         raise InvalidData(f"The numbers of the column {name!r} are too large to be multiplied: {advice}.")
     return fact
 
@@ -145,12 +145,12 @@ def scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float,
 
     Without an offset the scale is measured from 0: the root mean square, or the largest absolute value.
     """
-    if how.scaling == "none":
+    if how.scale == "none":
         return 0.0, 1.0
     if not centred:
         reach = max(abs(found.low), abs(found.high))
-        return 0.0, (math.hypot(found.mean, found.deviation) if how.scaling == "standard" else reach) or 1.0
-    offset, scale = (found.mean, found.deviation) if how.scaling == "standard" else (found.low, found.high - found.low)
+        return 0.0, (math.hypot(found.mean, found.deviation) if how.scale == "standard" else reach) or 1.0
+    offset, scale = (found.mean, found.deviation) if how.scale == "standard" else (found.low, found.high - found.low)
     return (offset, scale) if found.deviation > 0 else (found.mean, 1.0)
 
 

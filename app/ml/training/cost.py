@@ -133,7 +133,7 @@ def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:
         and not how.text
         and isinstance(how.imputation, str)
         and how.target == "none"
-        and (how.scaling == "none" or form.unscaled(spec.algorithm))
+        and (how.scale == "none" or form.unscaled(spec.algorithm))
         and not any(column.missing for column in chosen if ColumnKind(column.kind).measured)
         and all(0 < (column.distinct or 0) <= how.max_levels for column in chosen if column.kind == "categorical")
     )

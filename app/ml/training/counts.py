@@ -24,10 +24,10 @@ def unscaled(spec: TrainSpec) -> TrainSpec:
 def scaling_faults(how: Preprocessing, learners: Sequence[Learner], at: str = "") -> Iterator[Fault]:
     """Standard scaling that the request names; as a default it gives way to none. at: where the training stands.
 
-    Only of a request as it came: one that is stored names all defaults.
+    Only of a request as it came: those that earlier releases stored name all defaults.
     """
     names = [one.name for one in learners if learns_counts(one)]
-    if names and how.scaling == "standard" and "scaling" in how.model_fields_set:
+    if names and how.scaling == "standard":
         detail = f"{names[0]} learns from counts, which are not scaled: leave scaling out, or set it to none."
         yield Fault(f"{at}/preprocessing/scaling", detail)
 
@@ -37,7 +37,7 @@ def count_faults(spec: TrainSpec, chosen: Sequence[TableColumn]) -> Iterator[Fau
     if not learns_counts(spec.algorithm):
         return
     name, how = spec.algorithm.name, spec.preprocessing
-    if how.scaling == "minmax":  # `standard` is the default, which stored requests name too
+    if how.scaling == "minmax":  # requests that earlier releases stored name `standard`, then the default
         yield Fault("/preprocessing/scaling", f"{name} learns from counts, which are not scaled: leave it out.")
     if not how.keep_inputs:
         return  # formulas may make counts of them

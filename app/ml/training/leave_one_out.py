@@ -48,7 +48,7 @@ def steady(training_set: TrainingSet, preparation: Preparation, rows: Labels, *,
         return False
     if how.model_dump(exclude=UNDERSTOOD, exclude_defaults=True):
         return False
-    if how.scaling != "none" and not unscaled:
+    if how.scale != "none" and not unscaled:
         return False
     numbers = [place for place, column in enumerate(preparation.inputs) if column.levels is None]
     filled = any(np.isnan(training_set.raw.values[training_set.target.rows[rows], place]).any() for place in numbers)
