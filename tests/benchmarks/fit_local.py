@@ -88,7 +88,7 @@ def nearest() -> Iterator[Race]:
 def sparse() -> Iterator[Race]:
     for name, x, y, alpha in _sparse_tables():
         data = Data.of(Task.REGRESSION, x, y)
-        one = lasso.Lasso(l1=2 * len(y) * alpha)
+        one = lasso.Lasso(l1=alpha)
         worth = partial(_excess, one, data)
         for precompute in (False, True):
             peer = linear_model.Lasso(alpha, tol=1e-8, max_iter=100_000, precompute=precompute)
@@ -96,13 +96,13 @@ def sparse() -> Iterator[Race]:
             yield Race(label, partial(fitted, lasso, one, data), partial(peer.fit, x, y), worth)
         how = {"eps": 1e-3, "tol": 1e-8, "max_iter": 100_000}
         path = partial(linear_model.lasso_path, x - x.mean(axis=0), y - y.mean(), alphas=40, **how)
-        whole = lasso.Lasso(l1=float(2e-3 * np.abs((x - x.mean(axis=0)).T @ (y - y.mean())).max()))
+        whole = lasso.Lasso(l1=float(1e-3 * np.abs((x - x.mean(axis=0)).T @ (y - y.mean())).max() / len(y)))
         yield Race(f"lasso {name}, path of 40", partial(fitted, lasso, whole, data), path, _path_apart)
         chosen = lasso.Lasso(selection="lowest_error")
         for tol in (1e-4, 1e-8):
             peer = linear_model.LassoCV(cv=5, alphas=40, **{**how, "tol": tol})
             label = f"lasso {name}, 5 folds x 40, their tolerance {tol}"
-            yield Race(label, partial(fitted, lasso, chosen, data), partial(peer.fit, x, y), lambda *_: float("nan"))
+            yield Race(label, partial(fitted, lasso, chosen, data), partial(peer.fit, x, y), _error_apart)
 
 
 def _sparse_tables() -> Iterator[tuple[str, Any, Any, float]]:
@@ -120,12 +120,29 @@ def _sparse_tables() -> Iterator[tuple[str, Any, Any, float]]:
 
 def _excess(params: Any, data: Data, ours: Any, theirs: Any) -> float:
     """How much lower our objective is than theirs, as a share."""
+    _same_columns(ours.coef, theirs.coef_)
     state = ours._replace(coef=theirs.coef_, intercept=np.asarray(theirs.intercept_))
     return lasso.objective(params, state, data) / lasso.objective(params, ours, data) - 1
 
 
+def _same_columns(ours: Any, theirs: Any) -> None:
+    """Raises ValueError where there is nothing to fit, or the numbers of coefficients differ by more than rounding."""
+    counts = [int((coef != 0).sum()) for coef in (ours, theirs)]
+    if not min(counts) or abs(counts[0] - counts[1]) > 1 + 0.02 * counts[1]:
+        raise ValueError(f"The fits differ: {counts[0]} coefficients of ours and {counts[1]} of theirs are not 0.")
+
+
+def _error_apart(ours: Any, theirs: Any) -> float:
+    """How much the lowest errors of cross-validation differ, as a share; folds are drawn. Raises ValueError if much."""
+    mine, other = ours.path.errors.min(), theirs.mse_path_.mean(axis=1).min()
+    if abs(mine / other - 1) > 0.1:
+        raise ValueError(f"The lowest errors of cross-validation differ: {mine:.4g} and {other:.4g}.")
+    return float(mine / other - 1)
+
+
 def _path_apart(ours: Any, theirs: Any) -> float:
     last = theirs[1][:, -1]
+    _same_columns(ours.coef, last)
     return float(np.abs(ours.coef - last).max() / np.abs(last).max())
 
 
