@@ -7,13 +7,17 @@ where temporary files go (TMPDIR) and is gone with the trainer, however that end
 import ctypes
 import mmap
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from typing import IO
 
+import numpy as np
 import pyarrow as pa
 
 from app.errors import NO_ROOM, StorageFull
+from app.ml.contract.algorithm import Matrix
 
 LARGE = 1 << 16
 """Bytes from which on an array has pages of its own."""
@@ -22,25 +26,42 @@ _M_MMAP_THRESHOLD = -3
 
 def spooled(batches: Iterator[pa.Table]) -> pa.Table:
     """All rows, in order; at most one batch of them is in memory at a time. Raises StorageFull."""
+    mapped = _mapped(partial(_write_tables, batches))
+    return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
+
+
+def spooled_rows(parts: Iterator[Matrix]) -> Matrix:
+    """The rows of all parts, read-only; at most one part is in memory at a time. Raises StorageFull."""
+    first = next(parts)
+    mapped = _mapped(partial(_write_rows, chain([first], parts)))
+    return np.frombuffer(mapped, np.float64).reshape(-1, first.shape[1])
+
+
+def _mapped(write: Callable[[IO[bytes]], None]) -> mmap.mmap:
+    """A file without a name, written and mapped."""
     give_large_arrays_back()
     with tempfile.TemporaryFile() as file:
         try:
-            _write(file, batches)
+            write(file)
             file.flush()
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise StorageFull("There is no room for the dataset beside memory.") from None
             raise
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # stays when the file is closed
-    return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # stays when the file is closed
 
 
-def _write(file: IO[bytes], batches: Iterator[pa.Table]) -> None:
+def _write_tables(batches: Iterator[pa.Table], file: IO[bytes]) -> None:
     first = next(batches)
     with pa.ipc.new_file(pa.PythonFile(file, "w"), first.schema) as writer:
         writer.write_table(first)
         for batch in batches:
             writer.write_table(batch)
+
+
+def _write_rows(parts: Iterator[Matrix], file: IO[bytes]) -> None:
+    for part in parts:
+        file.write(np.ascontiguousarray(part).data)
 
 
 def give_large_arrays_back() -> None:

@@ -23,7 +23,7 @@ from app.ml.operations import kinds
 from app.processor_cores import Cores
 from app.wire import Wire
 from workers import trainer_frames as frames
-from workers.mapped_dataset import spooled
+from workers.mapped_dataset import spooled, spooled_rows
 from workers.table_writer import write_table
 
 BLOB_BYTES = 4 << 20
@@ -80,7 +80,7 @@ def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
     models = tuple(_model(of, inlet) for of in order.models)
     files = tuple(_file(digest, inlet, order.memory_bytes) for digest in order.files)
     written = _tables(inlet) if order.stored else iter(())
-    sources = tuple(Source(sheet, _tables(inlet), spooled) for sheet in order.datasets)
+    sources = tuple(Source(sheet, _tables(inlet), spooled, spooled_rows) for sheet in order.datasets)
     return Inputs(sources, models, files, order.memory_bytes, written=written)
 
 

@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
-from app.ml.contract.algorithm import JSON, Each, in_turn
+from app.ml.contract.algorithm import JSON, Each, Matrix, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.model_file_options import ModelFileOptions
 from app.ml.contract.model_reference import VersionRef
@@ -141,6 +142,11 @@ class Checked(NamedTuple):
 # in the child process
 
 
+def stacked(parts: Iterator[Matrix]) -> Matrix:
+    """The rows of all parts in memory."""
+    return np.concatenate([*parts])
+
+
 class Source(NamedTuple):
     """A dataset on its way: its rows come once, in order. Read the sources in the order of `Needs`."""
 
@@ -148,6 +154,8 @@ class Source(NamedTuple):
     batches: Iterator[pa.Table]
     beside: Callable[[Iterator[pa.Table]], pa.Table] = pa.concat_tables
     """Puts them where they take no memory."""
+    spool_rows: Callable[[Iterator[Matrix]], Matrix] = stacked
+    """Puts prepared rows where they take no memory."""
 
     def used_as(self, kinds: Mapping[str, KindUsed]) -> "Source":
         """With columns as the kinds that they are used as."""

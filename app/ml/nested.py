@@ -28,6 +28,8 @@ from app.ml.contract.algorithm import (
 
 DEEPEST = 4
 """Learners within learners; each level multiplies the fits."""
+MEMBER_ROW_BYTES = 64.0
+"""Most memory that a fitted member takes for each of its rows, as a tree with a leaf for every row does."""
 
 
 def context(seed: int, progress: Progress = silent, each: Each = in_turn) -> Context:
@@ -124,6 +126,18 @@ def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Si
         each = each._replace(rows=max(1.0, each.rows), columns=max(1.0, each.columns))
         total += count * seconds(entry_of(member.spec).algorithm, member.spec, member.task, each)
     return total
+
+
+def memory(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:
+    """Bytes that a fit takes beyond its rows, with the largest fit of a learner within it and what all of them keep."""
+    largest = kept_bytes = 0.0
+    for member in algorithm.members(params, task) if algorithm.members else ():
+        count, each = member.fits(size)
+        each = each._replace(rows=max(1.0, each.rows), columns=max(1.0, each.columns))
+        fit_bytes = memory(entry_of(member.spec).algorithm, member.spec, member.task, each)
+        largest = max(largest, fit_bytes)
+        kept_bytes += count * min(fit_bytes, MEMBER_ROW_BYTES * each.rows)
+    return algorithm.memory(params, size) + largest + kept_bytes
 
 
 def faults(

@@ -33,7 +33,7 @@ from app.ml.training.out_of_core import Stream
 from app.ml.training.plan import plan
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from workers.mapped_dataset import spooled
+from workers.mapped_dataset import spooled, spooled_rows
 
 COLUMNS, PART = 20, 50_000
 FITS: dict[str, dict[str, Any]] = {
@@ -89,7 +89,7 @@ def fitted(name: str, rows: int) -> dict[str, float]:
 def once(planned: Any, table: pa.Table) -> None:
     stream = Stream.look(planned, table, lambda *_, **__: None)
     sample = TrainingSet.read(planned, stream.sample)
-    stream.fit(sample, lambda *_, **__: None, spooled)
+    stream.fit(sample, lambda *_, **__: None, spooled_rows)
 
 
 def main() -> None:

@@ -113,10 +113,33 @@ def test_what_does_not_fit_is_learned_in_batches(fleet, worker, large, name):
     assert any("in batches" in warning for warning in report.warnings)
 
 
-def test_what_needs_all_rows_at_once_runs_out_of_memory(fleet, worker, large):
-    job, _ = fleet.services.submission.submit(train_request(large, {"name": "ridge"}, "score"))
+WHOLE = {
+    "ridge": ({"name": "ridge"}, "score", "r2", 0.96),
+    "gradient_boosting": ({"name": "gradient_boosting", "n_estimators": 10}, "sign", "accuracy", 0.8),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WHOLE)
+def test_rows_beside_memory_are_fitted_whole(fleet, worker, large, name):
+    algorithm, target, metric, expected = WHOLE[name]
+    job, _ = fleet.services.submission.submit(train_request(large, algorithm, target))
     done = fleet.ended(job.id)
-    assert (done.state, done.error.code) == (JobState.FAILED, "out_of_memory")
+    assert (done.state, done.error) == (JobState.SUCCEEDED, None)
+    report = fleet.services.models.report(done.model, done.version)
+    (found,) = [one for one in report.test if one.name == metric and one.label is None]
+    assert found.value > expected
+    assert report.rows_train + report.rows_test == ROWS * TIMES
+
+
+def test_what_memory_cannot_hold_is_refused_before_the_job(client, large):
+    algorithm = {"name": "random_forest", "min_samples_leaf": 1}
+    request = train_request(large, algorithm, "score").model_dump(mode="json", exclude_unset=True)
+    for operation in ("train:validate", "train"):
+        refusal = client.post(f"/v1/jobs/{operation}", json=request)
+        (fault,) = refusal.json()["errors"]
+        assert (refusal.status_code, fault["code"], fault["pointer"]) == (422, "too_large", "/algorithm")
+        assert "GiB of memory and a job has 384 MiB: at most" in fault["detail"]
 
 
 @pytest.mark.slow

@@ -70,6 +70,7 @@ from app.ml.contract.algorithm import (
     Inputs,
     Matrix,
     Params,
+    Size,
     Symmetry,
     Task,
     Vector,
@@ -77,7 +78,7 @@ from app.ml.contract.algorithm import (
 from app.ml.contract.capacity import Capacity
 from app.ml.numerics.trees.binning import binned, ranked
 from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
-from app.ml.numerics.trees.cost import growing
+from app.ml.numerics.trees.cost import growing, grown_bytes
 from app.ml.numerics.trees.explained_tree import ExplainedTree
 from app.ml.numerics.trees.forest import Trees, total
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Grown, Rules, planted
@@ -278,6 +279,14 @@ def capacity(_params: DecisionTree, state: State, data: Data) -> Capacity:
     return Capacity(log_labellings=log_labellings(leaves, data.levels, state.classes))
 
 
+def _memory(params: DecisionTree, size: Size) -> float:
+    """Ranks or bins of rows, and the tree."""
+    exact = params.splits == "exact" or (params.splits == "auto" and size.rows <= EXACT)
+    tree = grown_bytes(size, min_samples_leaf=params.min_samples_leaf, depth=params.max_depth)
+    forms = 24 if params.oblique is not None or params.leaf_model == "linear" else 0
+    return 2 * tree + size.cells * (forms + (32 if exact else 3)) + size.rows * (100.0 + 16 * size.classes)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=DecisionTree,
@@ -285,6 +294,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=lambda params, size: growing(size, depth=params.max_depth),
+    memory=_memory,
     explain=explain,
     summary=summary,
     importances=lambda _: column_importances,

@@ -200,6 +200,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=lambda _, size: size.cells * (2e-8 + 1e-9 * size.columns),
+    memory=lambda _, size: 32.0 * size.cells,
     outputs={
         "distance": Output("Mahalanobis distance to the mean: 1 is one standard deviation.", distance),
         "tail_probability": Output(

@@ -254,6 +254,7 @@ ALGORITHM = Algorithm(
     fit_blocks=fit_blocks,
     predict=predict,
     seconds=_seconds,
+    memory=lambda _, size: 32.0 * size.cells,
     outputs={
         "memberships": Output(
             "Probability of each component, in their order from 0: they add up to 1.",

@@ -50,6 +50,7 @@ Ke et al. (2017), NeurIPS (LightGBM); Fisher (1958), J. Amer. Statist. Assoc. 53
 Battiti & Brunato, The LION Way, ch. 11.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +75,7 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.boosting.gradient_trees import Booster, Limits, gathered
 from app.ml.numerics.boosting.losses import RowSums, batches, log_total, others, share
 from app.ml.numerics.trees.binning import MOST, binned
+from app.ml.numerics.trees.cost import CLASS_BYTES, LEAF_BYTES
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import DEEPEST
@@ -272,6 +274,13 @@ def _seconds(params: GradientBoosting, size: Size) -> float:
     return params.n_estimators * sums * each
 
 
+def _memory(params: GradientBoosting, size: Size) -> float:
+    """Bins, gradients and sums of rows; and the trees."""
+    sums = size.classes if size.classes > 2 else 1
+    trees = params.n_estimators * sums * params.max_leaf_nodes * (2 * LEAF_BYTES + CLASS_BYTES * sums)
+    return trees + size.rows * (1.1 * 8 * math.ceil(size.columns / 8) + 40 + 8 * sums)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=GradientBoosting,
@@ -279,6 +288,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=_seconds,
+    memory=_memory,
     summary=summary,
     importances=lambda _: lambda state: state.importance,
     queries={"tree": lambda _, state: TreeNodes(state.trees)},

@@ -49,6 +49,7 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models import lasso_path
 from app.ml.numerics.linear_models.coefficient_errors import as_json, form
+from app.ml.numerics.linear_models.fit_memory import summed_bytes
 from app.ml.numerics.linear_models.fold_sums import mean_losses
 from app.ml.numerics.linear_models.lasso_bound import at_bound
 from app.ml.numerics.linear_models.lasso_designs import MAX_PRODUCT_COLUMNS, Design, Fold, designs
@@ -261,6 +262,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,
     seconds=_seconds,
+    memory=lambda _, size: summed_bytes(size, size.classes),
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
     least_squares=True,

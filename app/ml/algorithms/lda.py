@@ -175,5 +175,6 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=lambda _, size: size.cells * (3e-8 + 5e-10 * size.columns),
+    memory=lambda _, size: 36.0 * size.cells,
     summary=summary,
 )

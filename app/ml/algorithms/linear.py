@@ -45,6 +45,7 @@ from app.ml.numerics.linear_algebra.least_squares import least_squares
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import Inference, as_json, form
+from app.ml.numerics.linear_models.fit_memory import ridge_bytes
 from app.ml.numerics.linear_models.leave_one_out import left_out
 
 
@@ -184,6 +185,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 4e-10 * size.columns),
+    memory=lambda _, size: ridge_bytes(size, 0.0),
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
     capacity=planes,

@@ -54,6 +54,7 @@ from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.linear_models.cross_entropy_minimum import PART, minimum
+from app.ml.numerics.linear_models.fit_memory import logistic_bytes
 from app.ml.numerics.linear_models.softmax import losses, of_two, one_of_two, probabilities
 from app.ml.numerics.optimise.newton import Minimum
 
@@ -291,6 +292,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=lambda _, size: size.cells * (2e-8 + 3e-10 * size.columns) * max(1, size.classes),
+    memory=lambda params, size: logistic_bytes(size, held_out=params.early_stopping),
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
     capacity=planes,

@@ -141,6 +141,7 @@ ALGORITHM = Algorithm(
     fit_blocks=fit_blocks,
     predict=predict,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
+    memory=lambda _, size: size.columns * (8.0 * size.rows + 48.0 * size.columns),
     outputs={
         "distance": Output(
             "Euclidean distance between the row and its reconstruction, in the prepared (scaled) columns.", lost

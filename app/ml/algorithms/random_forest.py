@@ -61,7 +61,7 @@ from app.ml.numerics.trees.bagged_trees import BaggedTrees, GrowthInputs, grown
 from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.column_importance import importances, ranked
 from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
-from app.ml.numerics.trees.cost import growing
+from app.ml.numerics.trees.cost import growing, grown_bytes
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules
 from app.ml.numerics.trees.out_of_bag import always_seen
@@ -215,6 +215,12 @@ def _seconds(params: RandomForest, size: Size) -> float:
     return params.n_estimators * (each + 1e-7 * size.rows)
 
 
+def _memory(params: RandomForest, size: Size) -> float:
+    """Bins and votes of rows; and the trees, which are as large as all their leaves."""
+    tree = grown_bytes(size, min_samples_leaf=params.min_samples_leaf, depth=params.max_depth)
+    return params.n_estimators * tree + size.rows * (3 * size.columns + 100 + 24 * size.classes)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=RandomForest,
@@ -222,6 +228,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     seconds=_seconds,
+    memory=_memory,
     rowwise=True,
     interval=interval,
     own_interval=lambda params: params.interval_of == "mean",

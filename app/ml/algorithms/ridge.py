@@ -48,6 +48,7 @@ from app.ml.contract.algorithm import (
     LinearForm,
     Matrix,
     Params,
+    Size,
     Symmetry,
     Task,
     Vector,
@@ -57,6 +58,7 @@ from app.ml.contract.sparse_rows import SparseRows, sparse
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row, weighted_ridge
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import as_json, form
+from app.ml.numerics.linear_models.fit_memory import ridge_bytes
 from app.ml.numerics.linear_models.leave_one_out import left_out
 from app.ml.numerics.linear_models.ridge_path import Spectrum, cross_validate
 from app.ml.numerics.linear_models.sparse_ridge import sparse_ridge
@@ -234,6 +236,11 @@ def _warnings(penalty: float, path: Path, solution: Solution, directions: int) -
     return (f"{fault}: use a penalty above 0 (ridge) for coefficients that small changes of the data leave alone.",)
 
 
+def _memory(params: Ridge, size: Size) -> float:
+    ones = 9.0 * size.cells if params.penalise_intercept else 0.0
+    return ones + ridge_bytes(size, params.l2 if params.selection == "fixed" else None)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     accepts={Accepts.INDICATORS, Accepts.SPARSE},
@@ -245,6 +252,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
+    memory=_memory,
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
     capacity=planes,

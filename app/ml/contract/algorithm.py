@@ -67,6 +67,8 @@ __all__ = [
 
 SECONDS_PER_CELL = 1e-7
 """Seconds of a fit and its predictions, per number of the matrix: a rough middle of what is linear in it."""
+COPIED_BYTES_PER_CELL = 24.0
+"""Memory of a fit per number of the matrix, where an algorithm states no other: three copies of it."""
 P = TypeVar("P", bound=Params)
 S = TypeVar("S")
 T = TypeVar("T")
@@ -231,8 +233,8 @@ class Algorithm(Generic[P, S]):
     """Demands of the parameters that the table does not meet; before any row is read."""
     seconds: Callable[[P, Size], float] = lambda _, size: SECONDS_PER_CELL * size.cells
     """Seconds on one core to fit rows and predict as many, members aside: within a factor of three on a noisy table."""
-    memory: Callable[[P, Size], float] = lambda _, __: 0.0
-    """Bytes that a fit takes besides its rows and what is linear in them, as distances of all pairs are."""
+    memory: Callable[[P, Size], float] = lambda _, size: COPIED_BYTES_PER_CELL * size.cells
+    """Bytes that a fit takes at most besides its rows, members aside: copies of them, distances of pairs, its state."""
     counts: Callable[[P], bool] = lambda _: False
     """True if it learns from counts: no column has numbers below 0, and none is scaled."""
     terms: Callable[[P, S], Matrix | None] | None = None

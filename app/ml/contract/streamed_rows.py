@@ -16,6 +16,12 @@ class Block(NamedTuple):
     """(b,) above zero."""
 
 
+def blocks_of(data: Data, rows: int) -> Iterator[Block]:
+    """Blocks of so many rows, in order."""
+    spans = (slice(start, start + rows) for start in range(0, len(data.x), rows))
+    return (Block(data.x[span], data.weights[span]) for span in spans)
+
+
 @dataclass(frozen=True, slots=True)
 class StreamedRows:
     """Blocks in the same order each time that they are iterated over; one is in memory at a time."""

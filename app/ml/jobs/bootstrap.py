@@ -113,7 +113,7 @@ def check(request: BootstrapRequest, known: JobContext) -> Checked:
         raise InvalidRequest(faults=faults)
     spec = _spec(request, known.models)
     projection = _projection(request, [(version, None) for version in known.models])
-    planned = _planned(request, spec, sheet, sheet.rows, projection)
+    planned = _planned(request, spec, sheet, sheet.rows, projection, memory_bytes=known.memory_bytes)
     _rows_to_predict(request, planned, sheet.columns)
     fits = 1 + request.resamples + (planned.units if request.interval == "accelerated" else 0)
     warnings = list(planned.warnings)
@@ -137,7 +137,7 @@ def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcom
     source = source.used_as(spec.kinds)
     table = source.read()
     projection = _projection(request, [(loaded.version, loaded.model) for loaded in inputs.models])
-    planned = _planned(request, spec, source.sheet, table.num_rows, projection)
+    planned = _planned(request, spec, source.sheet, table.num_rows, projection, memory_bytes=inputs.memory_bytes)
     training_set = TrainingSet.read(planned, table, inputs.each)
     del table
 
@@ -192,13 +192,20 @@ def _trained_by(version: Version | None) -> TrainSpec:
 
 
 def _planned(
-    request: BootstrapRequest, spec: TrainSpec, sheet: Sheet, rows: int, projection: Projection | None
+    request: BootstrapRequest,
+    spec: TrainSpec,
+    sheet: Sheet,
+    rows: int,
+    projection: Projection | None,
+    *,
+    memory_bytes: float,
 ) -> Plan:
     """Raises InvalidRequest with pointers into this request."""
     root = "/model" if request.training is None else "/training"
     related = None if spec.relations is None else [repeated_rows(f"{root}/relations", "a model without relations")]
     try:
-        planned = plan(spec.model_copy(update={"relations": None}), sheet.columns, rows, projection=projection)
+        alone = spec.model_copy(update={"relations": None})
+        planned = plan(alone, sheet.columns, rows, memory_bytes, projection=projection, whole=True)
     except InvalidRequest as error:
         faults = [f if f.pointer == "/dataset" else Fault(f"{root}{f.pointer}", f.detail, f.code) for f in error.faults]
         raise InvalidRequest(error.detail, faults=[*faults, *(related or ())]) from None

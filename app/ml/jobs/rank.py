@@ -151,7 +151,7 @@ def check(request: RankRequest, known: JobContext) -> Checked:
 def _plan(request: RankRequest, sheet: Sheet, memory_bytes: float = math.inf) -> Plan:
     wanted = {MEASURES_OF_COLUMNS[name].of_target for name in request.measures or ()}
     in_doubt = NUMBERS if "numbers" in wanted else None
-    return plan(request.spec, sheet.columns, sheet.rows, memory_bytes, in_doubt=in_doubt)
+    return plan(request.spec, sheet.columns, sheet.rows, memory_bytes, in_doubt=in_doubt, whole=True)
 
 
 def _placed(fault: Fault) -> Fault:

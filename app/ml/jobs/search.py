@@ -114,6 +114,7 @@ def check(request: SearchRequest, known: JobContext) -> Checked:
         next((RelatedTable(one.digest, one.columns) for one in others), None),
         [request.algorithm, *request.alternatives],
         known.in_doubt or ranked_task(request.metric),
+        known.memory_bytes,
     )
     faults = [*scaling_faults(request.preprocessing, [request.algorithm, *request.alternatives])]
     if request.validation.method != "kfold":
@@ -168,16 +169,19 @@ class _Fixed(NamedTuple):
     algorithms: Sequence[AlgorithmSpec]
     """All that are to do the same task."""
     in_doubt: Task | None
+    memory_bytes: float
 
     def plan(self, spec: TrainSpec, sheet: Sheet) -> Plan:
         return plan(
             spec,
             sheet.columns,
             sheet.rows,
+            self.memory_bytes,
             projection=self.projection,
             related=self.related,
             alternatives=self.algorithms,
             in_doubt=self.in_doubt,
+            whole=True,
         )
 
     def warnings(self, sheet: Sheet) -> Sequence[str]:
@@ -210,6 +214,7 @@ def run(request: SearchRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         next((RelatedTable(one.sheet.digest, one.sheet.columns, cache(one.read)) for one in others), None),
         [request.algorithm, *request.alternatives],
         inputs.in_doubt or ranked_task(request.metric),
+        inputs.memory_bytes,
     )
     found = candidates(request)
     planned = fixed.plan(found[0].spec, sheet)

@@ -204,8 +204,6 @@ def _planned_faults(request: SelectRequest, planned: Plan, sheet: Sheet, known: 
         yield Fault("/features", f"There is one column to learn from, {planned.features[0]!r}, and nothing to select.")
     elif request.min_columns > d:
         yield Fault("/min_columns", f"There are {d} columns.")
-    if planned.batch_rows is not None:
-        yield Fault("/dataset", "A selection holds all rows, and memory does not hold these.", "too_large")
     yield from _named_columns(request, planned, sheet, known)
 
 
@@ -223,7 +221,7 @@ def _named_columns(request: SelectRequest, planned: Plan, sheet: Sheet, known: J
 
 def _plan(request: SelectRequest, spec: TrainSpec, sheet: Sheet, context: JobContext | Inputs) -> Plan:
     in_doubt = context.in_doubt or ranked_task(request.metric)
-    return plan(spec, sheet.columns, sheet.rows, context.memory_bytes, in_doubt=in_doubt)
+    return plan(spec, sheet.columns, sheet.rows, context.memory_bytes, in_doubt=in_doubt, whole=True)
 
 
 def run(request: SelectRequest, inputs: Inputs, progress: Reporter) -> Outcome:

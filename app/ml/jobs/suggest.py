@@ -187,7 +187,7 @@ def _planned(request: SuggestRequest, sheet: Sheet, memory_bytes: float) -> Plan
             "seed": request.seed,
         }
     )
-    return plan(spec, sheet.columns, sheet.rows, memory_bytes)
+    return plan(spec, sheet.columns, sheet.rows, memory_bytes, whole=True)
 
 
 def _inputs(planned: Plan) -> list[InputColumn]:

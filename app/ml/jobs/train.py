@@ -129,7 +129,7 @@ def _trained(planned: Plan, read: Callable[[], pa.Table], inputs: Inputs, progre
         reading=source.sheet.reading,
         progress=progress,
         each=inputs.each,
-        beside=source.beside,
+        spool_rows=source.spool_rows,
     )
 
 

@@ -1,6 +1,6 @@
 """Cost of a training, before any row is read: memory, seconds, and rows at a time where memory does not hold all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from app.faults import Fault
@@ -11,8 +11,16 @@ from app.ml.contract.task import PredictionKind
 from app.ml.numerics.clustering.validity import DISTANCES
 from app.ml.training.train_spec import TrainSpec
 
-BASE_BYTES, BASE_SECONDS = 150 << 20, 0.25
-"""Memory and time of the training process before the first row."""
+BASE_BYTES, BASE_SECONDS = 165 << 20, 0.25
+"""Memory and time of the training process before the first row, with its compiled code."""
+ROW_BYTES, CLASS_BYTES = 250, 16
+"""Memory of a row besides its columns: target, weight, hash, prediction and residual; and of each class more."""
+INPUT_BYTES, COLUMN_BYTES = 16, 10
+"""Memory of a cell: of the table and of the raw matrix; and of the matrix, of the rows to learn from and the others."""
+RESTORED_BYTES = 12
+"""Memory of a cell of a projection, whose metrics restore the rows from their coordinates."""
+SPOOLED_ROW_BYTES = 48
+"""Memory of a row whose matrix lies in a mapped file: its target and weight, with a copy of each."""
 SECONDS_PER_CELL = 8e-8
 """Time of reading, preparation and metrics, per number of the matrix and for every fit."""
 SECONDS_PER_COLUMN = 1e-4
@@ -60,29 +68,49 @@ def encoded_widths(spec: TrainSpec, task: Task | None, chosen: Sequence[TableCol
 
 
 def cost_of(
-    spec: TrainSpec, task: Task, chosen: Sequence[TableColumn], size: Size, *, units: int, memory_bytes: float
+    spec: TrainSpec,
+    task: Task,
+    chosen: Sequence[TableColumn],
+    size: Size,
+    *,
+    units: int,
+    memory_bytes: float,
+    whole: bool = False,
 ) -> Cost:
-    """Rough bytes and seconds: the table, the raw matrix, the matrix and the fit's own copies of it.
+    """Bytes that the process takes at most, and rough seconds: table, raw matrix, matrix, and what the fit takes.
 
-    units: what splits divide, rows or groups.
+    units: what splits divide, rows or groups. memory_bytes: above that the rows are learned in parts, if they can be.
+    whole: the job holds all rows, whatever they take.
     """
     rows, width = int(size.rows), int(size.columns)
-    row_bytes = 8 * (2 * len(chosen) + 5 * width)
+    restored = RESTORED_BYTES * (task.record.prediction is PredictionKind.COORDINATES)
+    class_bytes = CLASS_BYTES * size.classes
+    row_bytes = ROW_BYTES + class_bytes + INPUT_BYTES * len(chosen) + (COLUMN_BYTES + restored) * width
     fits = 3 if closed_form(spec, chosen) else spec.validation.fits(units)
     algorithm = nested.entry_of(spec.algorithm).algorithm
     passes = (spec.difficulty_stages + 1) / 2 if spec.difficulty is not None else 1.0
     each = _prepared(chosen, size) + passes * nested.seconds(algorithm, spec.algorithm, task, size)
-    memory = BASE_BYTES + row_bytes * rows + int(algorithm.memory(spec.algorithm, size))
+    memory = BASE_BYTES + row_bytes * rows + nested.memory(algorithm, spec.algorithm, task, size)
     seconds = fits * each + _described(task, size)
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
-    in_parts = (algorithm.update is not None or algorithm.fit_blocks is not None) and not spec.preprocessing.text
-    if not in_parts or memory <= memory_bytes or rows <= HELD * batch:
-        return Cost(memory, round(BASE_SECONDS + seconds, 2), None)
+    if whole or memory <= memory_bytes or rows <= HELD * batch or not _divisible(spec, task):
+        return Cost(int(memory), round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
-    if algorithm.fit_blocks is not None:
+    memory = BASE_BYTES + row_bytes * HELD * batch
+    in_batches = algorithm.update is not None
+    held = size._replace(rows=batch) if in_batches or algorithm.fit_blocks is not None else size
+    memory += nested.memory(algorithm, spec.algorithm, task, held)
+    if not in_batches:
         seconds += nested.seconds(algorithm, spec.algorithm, task, size)
-    own = int(algorithm.memory(spec.algorithm, size._replace(rows=batch)))
-    return Cost(BASE_BYTES + row_bytes * HELD * batch + own, round(BASE_SECONDS + seconds, 2), batch)
+        memory += (SPOOLED_ROW_BYTES + class_bytes) * rows
+    return Cost(int(memory), round(BASE_SECONDS + seconds, 2), batch)
+
+
+def _divisible(spec: TrainSpec, task: Task) -> bool:
+    """True if the rows of a table can be prepared part by part, each without the others."""
+    algorithm = nested.entry_of(spec.algorithm).algorithm
+    unlabelled = Accepts.UNLABELLED in nested.accepts(algorithm, spec.algorithm, task)
+    return spec.relations is None and spec.item is None and not spec.preprocessing.text and not unlabelled
 
 
 def _prepared(chosen: Sequence[TableColumn], size: Size) -> float:
@@ -107,17 +135,35 @@ def halving_seconds(spec: TrainSpec, chosen: Sequence[TableColumn], task: Task, 
     return 2 * HALVINGS * each
 
 
-def memory_faults(spec: TrainSpec, cost: Cost, size: Size, memory_bytes: float) -> Iterator[Fault]:
-    """A fit, or a square table, that keeps more than grows with its rows, and does not fit."""
-    own = nested.entry_of(spec.algorithm).algorithm.memory(spec.algorithm, size)
-    square = spec.relations is not None and spec.relations.form == "square"
-    if (own or square) and cost.memory_bytes > memory_bytes:
-        yield Fault(
-            "/algorithm",
-            f"With {int(size.rows)} rows these parameters need about {cost.memory_bytes / 2**30:.1f} GiB of memory and "
-            f"a job has {memory_bytes / 2**30:.1f}: take fewer rows, or parameters that need less.",
-            "too_large",
-        )
+def memory_faults(cost: Cost, size: Size, memory_bytes: float, of_rows: Callable[[int], Cost]) -> Iterator[Fault]:
+    """A training that does not fit into the memory of a job. of_rows: maps a number of rows to their cost."""
+    if cost.memory_bytes <= memory_bytes:
+        return
+    rows = _most_rows(int(size.rows), memory_bytes, of_rows)
+    help_ = f"at most {rows} rows fit, or take" if rows else "take fewer columns or categories,"
+    yield Fault(
+        "/algorithm",
+        f"With {int(size.rows)} rows of {int(size.columns)} columns these parameters need about "
+        f"{_written(cost.memory_bytes)} of memory and a job has {_written(memory_bytes)}: {help_} parameters that need "
+        "less, or raise VALIANT_JOB_MEMORY_BYTES.",
+        "too_large",
+    )
+
+
+def _most_rows(rows: int, memory_bytes: float, of_rows: Callable[[int], Cost]) -> int:
+    """The most rows, to two digits, that fit; 0: not even a few do."""
+    fit, beyond = 2, rows
+    if of_rows(fit).memory_bytes > memory_bytes:
+        return 0
+    while beyond - fit > max(1, fit // 100):
+        middle = (fit + beyond) // 2
+        fit, beyond = (middle, beyond) if of_rows(middle).memory_bytes <= memory_bytes else (fit, middle)
+    digit: int = 10 ** max(0, len(str(fit)) - 2)
+    return fit // digit * digit
+
+
+def _written(size: float) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
 
 
 def closed_form(spec: TrainSpec, chosen: Sequence[TableColumn]) -> bool:

@@ -4,10 +4,11 @@ The table is read, never held: it may be mapped from a file. One pass looks at e
 is found and named, merges the moments of the columns (means, deviations, ranges), and draws a *sample* that is held:
 test rows and training rows, about a batch of each, drawn at random, and with them the first row of every class and
 category. Means and scales of the preparation are those of all training rows; medians and levels are learned from the
-sample's. An algorithm that fits from blocks (`Algorithm.fit_blocks`) gets the prepared rows in order, as often as it
-reads them (`app.ml.training.prepared_rows`). Any other learns batch after batch: `fit` with the first, `update` with
-the others, and again as often as it requires or until a round changes nothing. In each round blocks of rows come in
-another order, and the rows of a batch mixed. Metrics, cross-validation and golden rows are those of the sample.
+sample's. An algorithm with `update` learns batch after batch: `fit` with the first, `update` with the others, and again
+as often as it requires or until a round changes nothing. In each round blocks of rows come in another order, and the
+rows of a batch mixed. For any other the prepared rows lie in a mapped file (`app.ml.training.prepared_rows`), and its
+`fit` reads them there, with the bytes of the same rows in memory; one that has `fit_blocks` gets them block by block.
+Metrics, cross-validation and golden rows are those of the sample.
 
 What becomes of a row hangs on the seed and its number alone, so that it need not be remembered.
 """
@@ -25,7 +26,8 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidData
 from app.faults import Fault
-from app.ml.contract.algorithm import Context, Data, Fit, Labels, Progress, Vector
+from app.ml.contract.algorithm import Context, Data, Fit, Labels, Progress, StreamedRows, Vector
+from app.ml.contract.streamed_rows import blocks_of
 from app.ml.evaluation.splits import Split
 from app.ml.numerics.scaling import Spread, merged, spread
 from app.ml.preparation.preparation import Preparation
@@ -34,7 +36,7 @@ from app.ml.preparation.target import present
 from app.ml.training.fit import Fitted
 from app.ml.training.fit_in_batches import fit_batches
 from app.ml.training.plan import Plan
-from app.ml.training.prepared_rows import Beside, prepared_rows
+from app.ml.training.prepared_rows import SpoolRows, prepared_rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 
@@ -113,17 +115,23 @@ class Stream:
             hashes=np.concatenate([look.hashes for look in looks]),
         )
 
-    def fit(self, sample: TrainingSet, progress: Progress, beside: Beside) -> Fitted:
+    def fit(self, sample: TrainingSet, progress: Progress, spool_rows: SpoolRows) -> Fitted:
         """Learned from every row that is not held out. sample: the sample, read."""
         preparation = sample.prepare(self.split.train, self.spreads)
         data = sample.data(preparation, self.split.train)
         start = sample.start and sample.start.state(preparation, sample.classes)
-        learn = self._batches if sample.algorithm.fit_blocks is None else self._blocks
-        fitted = sample.fit(data, self.source.spec.seed, progress, learn(sample, preparation, data, start, beside))
+        if sample.algorithm.update is not None:
+            learn = self._batches(sample, preparation, start)
+        else:
+            parts = (part.coded_as(sample.target.classes) for part in self.source.in_order(self.kept))
+            prepared = (part.data(preparation, np.arange(part.rows)) for part in parts)
+            rows = prepared_rows(prepared, data, self.rows, spool_rows)
+            learn = partial(self._mapped, sample, rows, data, start)
+        fitted = sample.fit(data, self.source.spec.seed, progress, learn)
         classes = sample.reference_of(self.split.train)
         return Fitted(preparation, data, *fitted, None if classes is None else classes.codes)
 
-    def _batches(self, sample: TrainingSet, preparation: Preparation, _: Data, start: Any, __: Beside) -> Learn:
+    def _batches(self, sample: TrainingSet, preparation: Preparation, start: Any) -> Learn:
         def batches(turn: int) -> Iterator[Data]:
             for part, order in self.source.batches(turn, self.kept):
                 yield sample.turned(part.coded_as(sample.target.classes).data(preparation, order))
@@ -132,13 +140,13 @@ class Stream:
             sample.algorithm, sample.params, batches, context, partial(sample.first, start)
         )
 
-    def _blocks(self, sample: TrainingSet, preparation: Preparation, data: Data, start: Any, beside: Beside) -> Learn:
-        def learn(context: Context) -> Fit[Any]:
-            parts = (part.data(preparation, np.arange(part.rows)) for part in self.source.in_order(self.kept))
-            rows = prepared_rows(parts, data, start, beside)
-            return sample.algorithm.fit_blocks(sample.params, rows, context)  # type: ignore[misc]
-
-        return learn
+    def _mapped(self, sample: TrainingSet, rows: Data, data: Data, start: Any, context: Context) -> Fit[Any]:
+        """A fit of all rows, whose matrix lies in a mapped file. data: the sample."""
+        turned = sample.turned(rows)
+        if sample.algorithm.fit_blocks is None:
+            return sample.first(start, turned, context)
+        blocks = StreamedRows(partial(blocks_of, turned, self.source.batch_rows), len(rows.x), data, start)
+        return sample.algorithm.fit_blocks(sample.params, blocks, context)
 
 
 class _Look(NamedTuple):

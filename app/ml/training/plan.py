@@ -4,7 +4,8 @@ Every fault is found at once, each with its JSON pointer into the request.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from app.errors import InvalidRequest
@@ -95,11 +96,13 @@ def plan(
     related: RelatedTable | None = None,
     alternatives: Sequence[Learner] = (),
     in_doubt: Task | None = None,
+    whole: bool = False,
 ) -> Plan:
     """Decide what to do for a table of `rows` rows with these columns, within so much memory.
 
     projection: the version that the preprocessing names. related: the dataset that the relations name. alternatives,
-    in_doubt: as of `chosen_task`. Raises InvalidRequest with every fault of the request.
+    in_doubt: as of `chosen_task`. whole: the job holds all rows. Raises InvalidRequest with every fault of the
+    request.
     """
     spec, columns, related, mixed = by_item(spec, columns, rows, related)
     unread, warned = [*mixed, *kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
@@ -139,11 +142,10 @@ def plan(
         raise InvalidRequest(faults=faults)
     usable = rows - (known[learned.target].missing if learned.target is not None else 0)
     units = units_of(spec.validation, known, usable)
-    cost = cost_of(spec, task, chosen, size, units=units, memory_bytes=memory_bytes)
-    faults = [*memory_faults(spec, cost, size, memory_bytes), *streaming_fault(spec.validation, cost.batch_rows)]
-    faults += time_streaming_fault(spec.validation, cost.batch_rows)
-    faults += difficulty_streaming_fault(spec, cost.batch_rows)
-    if faults := [*faults, *class_weight_faults(spec.class_weight, task, cost.batch_rows)]:
+    estimate = partial(cost_of, spec, task, chosen, units=units, memory_bytes=memory_bytes, whole=whole)
+    cost = estimate(size)
+    faults = [*memory_faults(cost, size, memory_bytes, lambda count: estimate(size._replace(rows=count)))]
+    if faults := [*faults, *_streaming_faults(spec, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
     unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)
     warnings += [*warned, *task_warnings(learned, known, task)]
@@ -167,6 +169,15 @@ def plan(
         halvings=0.0 if related is not None and related.alone else halving_seconds(spec, chosen, task, size),
         reference=reference,
     )
+
+
+def _streaming_faults(spec: TrainSpec, task: Task, batch_rows: int | None) -> Iterator[Fault]:
+    """Parts of the request that need all rows in memory, where these are learned in parts."""
+    yield from streaming_fault(spec.validation, batch_rows)
+    yield from time_streaming_fault(spec.validation, batch_rows)
+    yield from difficulty_streaming_fault(spec, batch_rows)
+    in_batches = nested.entry_of(spec.algorithm).algorithm.update is not None
+    yield from class_weight_faults(spec.class_weight, task, batch_rows if in_batches else None)
 
 
 def _size(

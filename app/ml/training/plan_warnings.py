@@ -42,7 +42,7 @@ def _many_categories(column: TableColumn, spec: TrainSpec) -> str:
 def batch_warnings(batch: int | None) -> Iterator[str]:
     if batch is not None:
         yield (
-            f"Too large for the memory of a job: learned in batches of about {batch} rows. Means, scales and ranges "
+            f"Too large for the memory of a job: read in batches of about {batch} rows. Means, scales and ranges "
             "are those of all rows; medians, levels, metrics, any cross-validation and the starts of clusterings rest "
             "on random samples of about as many."
         )

@@ -1,35 +1,39 @@
 """Prepared rows beside memory: made once from the rows of a table, then read as often as a fit needs them."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
-from app.ml.contract.algorithm import Data, Matrix, StreamedRows
-from app.ml.contract.streamed_rows import Block
+from app.ml.contract.algorithm import Data, Matrix
 
-Beside: TypeAlias = Callable[[Iterator[pa.Table]], pa.Table]
-"""Puts tables where they take no memory: `Source.beside`."""
+SpoolRows: TypeAlias = Callable[[Iterator[Matrix]], Matrix]
+"""Puts matrices below each other where they take no memory: `Source.spool_rows`."""
 
 
-def prepared_rows(parts: Iterator[Data], sample: Data, start: Any, beside: Beside) -> StreamedRows:
-    """Blocks with the rows of `parts`, in their order, without a copy of them in memory.
+def prepared_rows(parts: Iterator[Data], sample: Data, rows: int, spool_rows: SpoolRows) -> Data:
+    """The rows of `parts`, in their order: targets and weights in memory, the matrix beside it.
 
-    sample, start: of `StreamedRows`, prepared alike.
+    sample: some of these rows, prepared alike. rows: number of all.
     """
-    table = beside(map(_written, parts))
-    return StreamedRows(lambda: map(_read, table.to_batches()), table.num_rows, sample, start)
+    y, weights = np.empty(rows if sample.y.size else 0), np.empty(rows)
+    codes = sample.task.of_classes or sample.targets.shape[1] > 1
+    targets = np.empty((rows, sample.targets.shape[1])) if codes else y.reshape(rows, -1)
 
+    def matrices() -> Iterator[Matrix]:
+        start = 0
+        for part in parts:
+            span = slice(start, start + len(part.x))
+            weights[span] = part.weights
+            if y.size:
+                y[span] = part.y
+            if codes:
+                targets[span] = part.targets
+            start = span.stop
+            yield part.x
 
-def _written(part: Data) -> pa.Table:
-    numbers = pa.array(part.x.reshape(-1))
-    rows = pa.FixedSizeListArray.from_arrays(numbers, part.x.shape[1])
-    return pa.table({"x": rows, "weights": part.weights})
-
-
-def _read(batch: pa.RecordBatch) -> Block:
-    rows = batch.column("x")
-    x: Matrix = rows.flatten().to_numpy(zero_copy_only=True).reshape(len(rows), -1)
-    weights = batch.column("weights").to_numpy(zero_copy_only=True)
-    return Block(np.ascontiguousarray(x), weights)
+    x = spool_rows(matrices())
+    for array in (y, targets, weights):
+        array.setflags(write=False)
+    return replace(sample, x=x, y=y, targets=targets, weights=weights, numbers=None)

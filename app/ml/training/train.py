@@ -9,7 +9,7 @@ from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.progress import Reporter, Stages, unheard
 from app.ml.evaluation.evaluation import EXAMPLES
 from app.ml.evaluation.reliability import Bins
-from app.ml.job import Trained
+from app.ml.job import Trained, stacked
 from app.ml.models import seen_rows
 from app.ml.models.conformal import ENOUGH, chosen
 from app.ml.models.golden import record_golden
@@ -34,7 +34,7 @@ from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.plan import Plan
 from app.ml.training.plotted_rows import plotted_rows, profiles
-from app.ml.training.prepared_rows import Beside
+from app.ml.training.prepared_rows import SpoolRows
 from app.ml.training.receipt import receipt
 from app.ml.training.reporting import EvaluatedFit, report
 from app.ml.training.spring_analogy import springs
@@ -51,14 +51,14 @@ def train(
     reading: Mapping[str, JSON] | None = None,
     progress: Reporter = unheard,
     each: Each = in_turn,
-    beside: Beside = pa.concat_tables,
+    spool_rows: SpoolRows = stacked,
 ) -> Trained:
     """Split, prepare, fit, evaluate, encode.
 
     planned: for this table. table: the whole dataset; pass the only reference to it, and its memory is free during
     the fit. data_digest, reading (see `Sheet`): for the receipt. A table that needs more than the plan's memory is
-    read, not held, if the algorithm can learn so (`app.ml.training.out_of_core`); beside: puts its prepared rows where
-    they take no memory.
+    read, not held, if the algorithm can learn so (`app.ml.training.out_of_core`); spool_rows: puts its prepared rows
+    where they take no memory.
 
     The model is the one that was fitted on the training rows, and the report is about that very model.
     Raises InvalidData for rows that cannot be used, naming them.
@@ -72,7 +72,7 @@ def train(
     validated = _validated(drawn, planned, rng, stages)
     received = stages.within(FOLDED if validated else READ, FITTED, "fitting")
     if drawn.stream:
-        fitted = drawn.stream.fit(training_set, received, beside)
+        fitted = drawn.stream.fit(training_set, received, spool_rows)
     else:
         fitted = fit_rows(training_set, split.train, spec.seed, received)
     stages(FITTED, "evaluating")

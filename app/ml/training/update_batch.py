@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from app.ml.models.model import Model
 from app.ml.preparation.arrow_columns import pointer
 from app.ml.preparation.target import Target
 from app.ml.tables.casting import kinds_wanted, recast_columns, training_of
-from app.ml.training.cost import cost_of, encoded_widths
+from app.ml.training.cost import cost_of, encoded_widths, memory_faults
 from app.ml.training.feature_choice import chosen_features
 from app.ml.training.plan import Plan
 from app.ml.training.table_evaluation import column_faults
@@ -130,10 +131,9 @@ def _memory_faults(
     chosen = [known[name] for name in plan.features]
     width = sum(encoded_widths(spec, plan.task, chosen))
     size = Size(rows, width, len(header.classes or ()), width)
-    cost = cost_of(spec, plan.task, chosen, size, units=rows, memory_bytes=memory_bytes)
-    if cost.batch_rows is not None:
-        detail = f"Its rows take more memory than a job has: divide them into datasets of {cost.batch_rows} rows."
-        yield Fault(AT, detail, "too_large")
+    estimate = partial(cost_of, spec, plan.task, chosen, units=rows, memory_bytes=memory_bytes, whole=True)
+    faults = memory_faults(estimate(size), size, memory_bytes, lambda count: estimate(size._replace(rows=count)))
+    yield from (fault._replace(pointer=AT) for fault in faults)
 
 
 def _plan(header: Header, spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> Plan:

@@ -14,9 +14,9 @@ from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.training import cost, out_of_core
-from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
+from tests.ml.training.beyond_memory import plan_within as plan
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 

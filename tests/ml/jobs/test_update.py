@@ -231,7 +231,7 @@ def test_every_fault_at_once(rents):
     outcome(whole, table, ignored_columns=["dear"])
     assert faults(whole, table, ignored_columns=["dear", "x"]) == [("/ignored_columns/1", "unknown_column")]
     long = JobContext((sheet(table)._replace(rows=10**8),), (rents.version,), 1 << 30)
-    with pytest.raises(InvalidRequest, match="divide them into datasets of") as raised:
+    with pytest.raises(InvalidRequest, match="rows fit, or take parameters that need less") as raised:
         update.KIND.check(update.UpdateRequest(model="m", dataset=NOWHERE), long)
     assert raised.value.faults[0].code == "too_large"
 

@@ -21,10 +21,10 @@ from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.restoring import restore
 from app.ml.training import cost, out_of_core
-from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from tests.ml.preparation.test_preparation import TREE, read, table
+from tests.ml.training.beyond_memory import plan_within as plan
 
 PARTS = tuple(LABELS)
 TIMES = [datetime(2024, 2, 29, 12, 30, tzinfo=UTC), None, datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)]

@@ -22,11 +22,11 @@ from app.ml.preparation.restoring import imputed, restore
 from app.ml.preparation.stored_state_checks import checked
 from app.ml.training import cost, out_of_core
 from app.ml.training.leave_one_out import closed_form
-from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from tests.ml.preparation.test_preparation import TREE, fit, flags, numbers, read, table
+from tests.ml.training.beyond_memory import plan_within as plan
 from tests.ml.training.test_train import run, sheet
 
 DAY = datetime(2024, 2, 29, 12, tzinfo=UTC)

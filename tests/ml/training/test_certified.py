@@ -10,12 +10,12 @@ from app.ml.jobs import search, select
 from app.ml.models.header import read_header
 from app.ml.models.model import decode
 from app.ml.training import cost, out_of_core
-from app.ml.training.plan import plan
 from app.ml.training.projection import Projection
 from app.ml.training.start import Start
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
+from tests.ml.training.beyond_memory import plan_within as plan
 
 N = 300
 RNG = np.random.default_rng(0)

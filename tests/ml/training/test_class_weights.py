@@ -13,11 +13,11 @@ from app.ml.models.model import decode
 from app.ml.training import cost
 from app.ml.training.class_weights import weighted
 from app.ml.training.leave_one_out import closed_form
-from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
 from tests.ml.jobs.test_evaluate import sheet
+from tests.ml.training.beyond_memory import plan_within as plan
 
 PLAIN = {"scaling": "none"}
 
@@ -127,7 +127,8 @@ def test_a_class_that_is_not_there_is_refused_with_the_closest_name():
 
 
 def test_batches_take_given_weights_and_cannot_be_balanced(monkeypatch):
-    monkeypatch.setattr(cost, "BATCH_CELLS", 6000)
+    monkeypatch.setattr(cost, "BATCH_CELLS", 3000)
+    monkeypatch.setattr("app.ml.training.out_of_core.BLOCK", 64)
     monkeypatch.setattr(cost, "FEWEST", 100)
     x, y = rare(8000)
     data, perceptron = table(x, y), {"name": "perceptron"}

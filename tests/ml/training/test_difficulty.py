@@ -13,10 +13,10 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.models import state_format
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
+from tests.ml.training.beyond_memory import plan_within as plan
 from tests.ml.training.test_train import sheet
 
 N, RATE = 23, 0.05

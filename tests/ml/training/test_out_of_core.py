@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData
+from app.errors import InvalidData, InvalidRequest
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
@@ -14,9 +14,9 @@ from app.ml.models.model import decode
 from app.ml.training import cost, out_of_core
 from app.ml.training.fit_in_batches import fit_batches
 from app.ml.training.out_of_core import Draw, Stream
-from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
+from tests.ml.training.beyond_memory import plan_within as plan
 
 ROWS = 6000
 SMALL = 1.0
@@ -99,8 +99,8 @@ def test_the_metrics_are_those_of_the_whole(algorithm, target, name):
 
 
 def test_the_same_receipt_gives_the_same_bytes_however_the_rows_are_cut():
-    rows = table(2000)
-    cut = pa.concat_tables([rows.slice(start, 37) for start in range(0, 2000, 37)])
+    rows = table(4500)
+    cut = pa.concat_tables([rows.slice(start, 37) for start in range(0, 4500, 37)])
     assert run(rows).blob == run(cut).blob
     assert run(rows, seed=1).blob != run(rows).blob
 
@@ -211,8 +211,12 @@ def test_the_plan_says_how():
     assert large.memory_bytes < 400 << 20
     assert "in batches" in large.warnings[-1]
     assert plan(how, columns, 100_000_000).memory_bytes > 10 * large.memory_bytes
-    ridge = TrainSpec.model_validate({"algorithm": {"name": "ridge"}, "target": "score"})
-    assert plan(ridge, columns, 100_000_000, 400 << 20).batch_rows is None
+    ridge = TrainSpec.model_validate({"algorithm": {"name": "ridge"}, "target": "score", "features": list("abc")})
+    assert plan(ridge, columns, 1_000_000, 300 << 20).batch_rows == 6000 // 3
+    with pytest.raises(
+        InvalidRequest, match=r"about 7\.\d GiB of memory and a job has 400 MiB: at most 3000000 rows fit"
+    ):
+        plan(ridge, columns, 100_000_000, 400 << 20)
 
 
 def test_one_pass_of_batches_is_one_pass_over_the_rows():

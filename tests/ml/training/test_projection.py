@@ -12,10 +12,10 @@ from app.ml.models.golden import check_golden
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, encode
 from app.ml.training import cost, out_of_core
-from app.ml.training.plan import plan
 from app.ml.training.projection import Projection
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
+from tests.ml.training.beyond_memory import plan_within as plan
 from tests.ml.training.test_train import MIXED, frame, sheet
 
 IRIS, DIABETES = frame(load_iris()), frame(load_diabetes())

@@ -11,9 +11,9 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.streamed_rows import Block
 from app.ml.models.model import decode
 from app.ml.training import cost
-from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
+from tests.ml.training.beyond_memory import plan_within as plan
 
 ROWS = 6000
 
