@@ -44,7 +44,7 @@ class Template:
         without_optional()
         with uncollected():
             kinds()
-        self._imports = _written()
+        self._imports = written()
         """Bytes that an interpreter with the imports of every job has written, before it does anything."""
         with uncollected():
             for module in LAZY:
@@ -80,7 +80,7 @@ class Template:
 
     def _start(self, descriptors: Sequence[int]) -> int:
         """A trainer's process id, or minus the error number."""
-        beyond = max(0, _written() - self._imports)
+        beyond = max(0, written() - self._imports)
         gc.freeze()  # a collection in the trainer leaves our pages alone
         try:
             pid = _fork(partial(_train, os.getpid(), self._control, descriptors, beyond))
@@ -142,10 +142,10 @@ def _train(template: int, control: socket.socket, descriptors: Sequence[int], be
     return trainer.main(template, inlet, outlet, beyond)
 
 
-def _written() -> int:
-    """Bytes of this process that RLIMIT_DATA counts; 0 where it is not known."""
+def written(process: int | str = "self") -> int:
+    """Bytes of a process that RLIMIT_DATA counts; 0 where it is not known."""
     with suppress(OSError):
-        return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        return int(Path(f"/proc/{process}/statm").read_text().split()[5]) * resource.getpagesize()
     return 0
 
 

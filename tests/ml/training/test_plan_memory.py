@@ -1,0 +1,37 @@
+"""Memory that a plan states, beside what the job takes: nothing that is accepted runs out of it."""
+
+import json
+import subprocess
+import sys
+from statistics import median
+
+import pytest
+
+PROCESSES = 2
+
+
+def lines_of(first: int, last: int) -> list[dict]:
+    """Lines of `tests.ml.training.job_memory`, from a process for each half of the cases."""
+    half = (first + last) // 2
+    commands = [
+        [sys.executable, "-m", "tests.ml.training.job_memory", str(start), str(stop)]
+        for start, stop in ((first, half), (half, last))
+    ]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    outputs = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    return [json.loads(line) for output in outputs for line in output.splitlines()]
+
+
+@pytest.mark.slow
+def test_nothing_that_is_accepted_runs_out_of_memory():
+    lines = lines_of(0, 200)
+    refused = [line for line in lines if "refused" in line]
+    accepted = [line for line in lines if "refused" not in line]
+    assert [line for line in refused if line["refused"] != "too_large"] == []
+    assert [line for line in accepted if line["state"] != "succeeded"] == []
+    assert [line for line in accepted if line["estimate"] < line["peak"]] == []
+    assert median(line["estimate"] / line["peak"] for line in accepted) <= 2
+    assert len(lines) == 200
+    assert min(len(accepted), len(refused)) >= 20
+    assert sum(line["batch_rows"] is not None for line in accepted) >= 10
