@@ -49,7 +49,7 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models import lasso_path
 from app.ml.numerics.linear_models.coefficient_errors import as_json, form
-from app.ml.numerics.linear_models.fit_memory import summed_bytes
+from app.ml.numerics.linear_models.fit_memory import lasso_bytes
 from app.ml.numerics.linear_models.fold_sums import mean_losses
 from app.ml.numerics.linear_models.lasso_bound import at_bound
 from app.ml.numerics.linear_models.lasso_designs import MAX_PRODUCT_COLUMNS, Design, Fold, designs
@@ -254,6 +254,11 @@ def _seconds(params: Lasso, size: Size) -> float:
     return size.cells * (1e-8 + 1e-10 * d) + 4e-10 * paths * sweeps * min(n, d) * d
 
 
+def _memory(params: Lasso, size: Size) -> float:
+    by_rows = size.columns > min(size.rows, MAX_PRODUCT_COLUMNS)
+    return lasso_bytes(size, params.cv if params.selection != "fixed" else 0, by_rows=by_rows)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION},
     params=Lasso,
@@ -262,7 +267,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,
     seconds=_seconds,
-    memory=lambda _, size: summed_bytes(size, size.classes),
+    memory=_memory,
     rowwise=True,
     linear=lambda state: LinearForm.of(state.coef, state.intercept),
     least_squares=True,

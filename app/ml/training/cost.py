@@ -11,7 +11,7 @@ from app.ml.contract.task import PredictionKind
 from app.ml.numerics.clustering.validity import DISTANCES
 from app.ml.training.train_spec import TrainSpec
 
-BASE_BYTES, BASE_SECONDS = 165 << 20, 0.25
+BASE_BYTES, BASE_SECONDS = 180 << 20, 0.25
 """Memory and time of the training process before the first row, with its compiled code."""
 ROW_BYTES, CLASS_BYTES = 250, 16
 """Memory of a row besides its columns: target, weight, hash, prediction and residual; and of each class more."""
@@ -19,8 +19,10 @@ INPUT_BYTES, COLUMN_BYTES = 16, 10
 """Memory of a cell: of the table and of the raw matrix; and of the matrix, of the rows to learn from and the others."""
 RESTORED_BYTES = 12
 """Memory of a cell of a projection, whose metrics restore the rows from their coordinates."""
-SPOOLED_ROW_BYTES = 48
-"""Memory of a row whose matrix lies in a mapped file: its target and weight, with a copy of each."""
+COMPARED_BYTES = 48 << 20
+"""Memory of the distances that clusters are compared by."""
+SPOOLED_ROW_BYTES = 24
+"""Memory of a row whose matrix lies in a mapped file: its target and weights."""
 SECONDS_PER_CELL = 8e-8
 """Time of reading, preparation and metrics, per number of the matrix and for every fit."""
 SECONDS_PER_COLUMN = 1e-4
@@ -90,13 +92,14 @@ def cost_of(
     algorithm = nested.entry_of(spec.algorithm).algorithm
     passes = (spec.difficulty_stages + 1) / 2 if spec.difficulty is not None else 1.0
     each = _prepared(chosen, size) + passes * nested.seconds(algorithm, spec.algorithm, task, size)
-    memory = BASE_BYTES + row_bytes * rows + nested.memory(algorithm, spec.algorithm, task, size)
+    base = BASE_BYTES + COMPARED_BYTES * task.labels
+    memory = base + row_bytes * rows + nested.memory(algorithm, spec.algorithm, task, size)
     seconds = fits * each + _described(task, size)
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
     if whole or memory <= memory_bytes or rows <= HELD * batch or not _divisible(spec, task):
         return Cost(int(memory), round(BASE_SECONDS + seconds, 2), None)
     seconds = SECONDS_PER_STREAMED_CELL * size.cells * (1 + algorithm.passes(spec.algorithm))
-    memory = BASE_BYTES + row_bytes * HELD * batch
+    memory = base + row_bytes * HELD * batch
     in_batches = algorithm.update is not None
     held = size._replace(rows=batch) if in_batches or algorithm.fit_blocks is not None else size
     memory += nested.memory(algorithm, spec.algorithm, task, held)

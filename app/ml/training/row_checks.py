@@ -31,6 +31,8 @@ from app.ml.preparation.arrow_columns import Cells, Raw, RawColumn
 from app.ml.training.plan import Plan
 from app.ml.training.training_set import TrainingSet
 
+EXACT = 2.0**53
+"""Up to here every whole number is a float of 64 bits."""
 MAX_CHECKED_ROWS, MAX_CHECKED_CELLS = 10_000, 2_000_000
 MIN_SAMPLED_ROWS = 200
 """Rows of a sample of a very wide table."""
@@ -58,7 +60,8 @@ STREAM = 0x1EA4
 def row_warnings(planned: Plan, table: pa.Table, training_set: TrainingSet, split: Split) -> list[str]:
     """Sentences on what a careful reader should know of the rows before they are learned from."""
     rng = np.random.Generator(np.random.PCG64([planned.spec.seed, STREAM]))
-    warnings, checks = [*_rare_classes(training_set)], _RowChecks(planned, table, training_set, rng)
+    warnings = [*_rare_classes(training_set), *_lost_digits(planned, table)]
+    checks = _RowChecks(planned, table, training_set, rng)
     if planned.spec.relations is not None:
         return warnings
     warnings += checks.leaks()
@@ -192,6 +195,27 @@ def _rare_classes(training_set: TrainingSet) -> Iterator[str]:
             "them: look at their recall and precision, and set class_weight to balanced, join them with another class, "
             "or add rows of them."
         )
+
+
+def _lost_digits(planned: Plan, table: pa.Table) -> Iterator[str]:
+    used = {*planned.features, planned.target, planned.spec.weights, planned.spec.sigma}
+    rounded = [column.name for column in planned.columns if column.name in used and _is_rounded(column, table)]
+    if rounded:
+        yield (
+            f"Whole numbers beyond 2⁵³ lose digits in the fit, and several of them become one: {listed(rounded)}. If "
+            'they are identifiers, leave them out, or use them as categories ("kinds"); if not, subtract a constant.'
+        )
+
+
+def _is_rounded(column: TableColumn, table: pa.Table) -> bool:
+    """True of a column of whole numbers some of which a float of 64 bits does not hold."""
+    if ColumnKind(column.kind) is not ColumnKind.NUMERIC or column.name not in table.column_names:
+        return False
+    cells = table.column(column.name)
+    if not pa.types.is_integer(cells.type):
+        return False
+    ends = [column.minimum, column.maximum, *pc.min_max(cells).as_py().values()]
+    return any(abs(end) > EXACT for end in ends if end is not None)
 
 
 def _rows(count: int) -> str:

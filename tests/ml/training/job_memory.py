@@ -44,7 +44,7 @@ FITS = {
         "adaboost": {"n_estimators": 3},
         "ecoc": {"estimator": {"name": "ridge"}},
     },
-    "clustering": {"kmeans": {"n_clusters": 3, "n_init": 1, "max_iter": 3}, "agglomerative": {}},
+    "clustering": {"kmeans": {"n_clusters": 3, "n_init": 1, "max_iter": 3}},
     "projection": {"pca": {"n_components": 2}, "random_projection": {"n_components": 2}},
     "density": {"gaussian": {}, "gmm": {"n_components": 2, "n_init": 1, "max_iter": 2}},
 }
@@ -71,10 +71,10 @@ def drawn(number: int) -> Case:
     task = str(rng.choice([*FITS], p=[0.4, 0.4, 0.08, 0.07, 0.05]))
     name = str(rng.choice([*FITS[task]]))
     numbers, categories = int(rng.integers(1, 30)), int(rng.choice([0, 0, 1, 3]))
-    cells = 10 ** rng.uniform(4, 6.3)
+    cells = 10 ** rng.uniform(4, 6)
     rows = int(max(60, cells / (numbers + 12 * categories)))
     shape = Shape(rows, numbers, categories, int(rng.choice([2, 2, 3, 8])), float(rng.choice([0, 0, 0.1])))
-    return Case(task, {"name": name, **FITS[task][name]}, shape, int(rng.uniform(170, 600)) * MIB)
+    return Case(task, {"name": name, **FITS[task][name]}, shape, int(rng.uniform(170, 330)) * MIB)
 
 
 def columns_of(case: Case) -> tuple[TableColumn, ...]:

@@ -1,13 +1,14 @@
 """Memory that a plan states, beside what the job takes: nothing that is accepted runs out of it."""
 
 import json
+import os
 import subprocess
 import sys
 from statistics import median
 
 import pytest
 
-PROCESSES = 2
+from workers.trainers import _OWN
 
 
 def lines_of(first: int, last: int) -> list[dict]:
@@ -17,7 +18,8 @@ def lines_of(first: int, last: int) -> list[dict]:
         [sys.executable, "-m", "tests.ml.training.job_memory", str(start), str(stop)]
         for start, stop in ((first, half), (half, last))
     ]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    environment = os.environ | _OWN
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for command in commands]
     outputs = [process.communicate()[0] for process in running]
     assert [process.returncode for process in running] == [0, 0]
     return [json.loads(line) for output in outputs for line in output.splitlines()]

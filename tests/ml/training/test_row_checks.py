@@ -153,3 +153,12 @@ def test_a_sample_is_stated():
     *_, last = look(Source(sheet, iter([table.slice(0, 100)])))
     assert last == "Rows were looked at in a sample, 100 of 400: the report is about all."
     assert look(Source(sheet, iter([table.slice(0, 1)]))) == [], "rows that cannot be used are named by the job"
+
+
+def test_whole_numbers_that_lose_digits_are_named():
+    """Extremes are those of the data sheet; a float column has lost its digits before, and identifiers are no feature."""
+    numbers = np.arange(300) * 3
+    table = pd.DataFrame({"code": numbers + 2**53, "count": numbers, "size": numbers * 2.0**50, "y": numbers % 7})
+    (warning,) = [each for each in looked_at(table, target="y", features=["code", "count", "size"]) if "2⁵³" in each]
+    assert "become one: code." in warning
+    assert not any("2⁵³" in each for each in looked_at(table, target="y", features=["count", "size"]))

@@ -4,9 +4,9 @@ from app.ml.contract.algorithm import Size
 
 SQUARE_BYTES = 48.0
 """Memory of a pair of columns: sums of products, their copies and factors."""
-DECOMPOSED_BYTES = 42.0
-"""Memory of a cell where the rows themselves are decomposed."""
-ROW_BYTES, SCORE_BYTES = 32.0, 32.0
+DECOMPOSED_BYTES, COPIED_BYTES = 42.0, 32.0
+"""Memory of a cell where the rows themselves are decomposed, and where they are centred and turned."""
+ROW_BYTES, SCORE_BYTES = 16.0, 24.0
 """Memory of a row, and of each of its scores: target, weight, slope and copies on the way."""
 SINGULAR = 1e-8
 """Penalty for each row below which the sums of products may be too near singular to be solved."""
@@ -29,3 +29,10 @@ def logistic_bytes(size: Size, *, held_out: bool) -> float:
     unknowns = scores * (size.columns + 1)
     copied = 8.0 * size.cells * (1.25 + held_out)
     return summed_bytes(size, scores) + copied + SQUARE_BYTES * min(unknowns, 1000.0) ** 2
+
+
+def lasso_bytes(size: Size, folds: int, *, by_rows: bool) -> float:
+    """Memory of sums of products of all rows and of folds, or of the rows themselves where these are fewer."""
+    if by_rows:
+        return COPIED_BYTES * size.cells + ROW_BYTES * size.rows
+    return summed_bytes(size, size.classes) + 16.0 * folds * size.columns**2
