@@ -71,7 +71,7 @@ def drawn(number: int) -> Case:
     task = str(rng.choice([*FITS], p=[0.4, 0.4, 0.08, 0.07, 0.05]))
     name = str(rng.choice([*FITS[task]]))
     numbers, categories = int(rng.integers(1, 30)), int(rng.choice([0, 0, 1, 3]))
-    cells = 10 ** rng.uniform(4, 6)
+    cells = 10 ** (rng.uniform(4, 6) if rng.random() < 0.8 else rng.uniform(6.5, 6.8))  # these are learned in parts
     rows = int(max(60, cells / (numbers + 12 * categories)))
     shape = Shape(rows, numbers, categories, int(rng.choice([2, 2, 3, 8])), float(rng.choice([0, 0, 0.1])))
     return Case(task, {"name": name, **FITS[task][name]}, shape, int(rng.uniform(170, 330)) * MIB)

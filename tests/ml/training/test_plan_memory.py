@@ -8,6 +8,7 @@ from statistics import median
 
 import pytest
 
+from tests.ml.training.job_memory import drawn, planned
 from workers.trainers import _OWN
 
 
@@ -23,6 +24,14 @@ def lines_of(first: int, last: int) -> list[dict]:
     outputs = [process.communicate()[0] for process in running]
     assert [process.returncode for process in running] == [0, 0]
     return [json.loads(line) for output in outputs for line in output.splitlines()]
+
+
+def test_a_plan_is_within_the_limit_or_refused():
+    made = [(case, planned(case)) for case in map(drawn, range(40))]
+    accepted = [(case, each) for case, each in made if not isinstance(each, str)]
+    assert all(each.memory_bytes <= case.memory_bytes == each.memory_limit for case, each in accepted)
+    assert {each for _, each in made if isinstance(each, str)} == {"too_large"}
+    assert any(each.batch_rows for _, each in accepted)
 
 
 @pytest.mark.slow
