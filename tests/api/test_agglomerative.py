@@ -85,7 +85,7 @@ def test_more_pairs_of_rows_than_memory_holds_are_refused_before_the_start(clien
     assert response.status_code == 422
     (error,) = response.json()["errors"]
     assert (error["pointer"], error["code"]) == ("/algorithm", "too_large")
-    assert "With 40000 rows these parameters need about 6." in error["detail"]
+    assert "With 40000 rows of 1 columns these parameters need about 6." in error["detail"]
     for kind in ("single", "ward"):
         allowed = refused | {"algorithm": {"name": "agglomerative", "linkage": kind}}
         assert client.post("/v1/jobs/train:validate", json=allowed).status_code == 200
