@@ -15,7 +15,7 @@ from app.ml.jobs.train import TrainRequest
 from app.ml.models.model import decode
 from app.schemas.jobs import JobState
 
-MEMORY = 384 << 20
+MEMORY = 408 << 20
 COLUMNS, ROWS, TIMES, GROUPED = 20, 20_000, 130, 12
 
 
@@ -139,7 +139,7 @@ def test_what_memory_cannot_hold_is_refused_before_the_job(client, large):
         refusal = client.post(f"/v1/jobs/{operation}", json=request)
         (fault,) = refusal.json()["errors"]
         assert (refusal.status_code, fault["code"], fault["pointer"]) == (422, "too_large", "/algorithm")
-        assert "GiB of memory and a job has 384 MiB: at most" in fault["detail"]
+        assert "GiB of memory and a job has 408 MiB: at most" in fault["detail"]
 
 
 @pytest.mark.slow
