@@ -4,7 +4,8 @@ P(c | x) = p(x | c) P(c) / Σ p(x | c′) P(c′): the density p of each class i
 the share of its rows or given. The densities, from few numbers to many: independent normal columns; normal with one
 covariance for all classes (linear discriminant analysis); normal with a covariance for each (quadratic); a histogram of
 each column, which are taken as independent; a normal kernel about each row; of counts, as of the words of a text, the
-multinomial distribution of things over the columns. Everything is computed in logarithms.
+multinomial distribution of things over the columns. Categories have a distribution of their own beside any of them, one
+for each input. Everything is computed in logarithms.
 
 Variances are of maximum likelihood: a row of weight w counts as w rows. Variances that the rows leave at zero are
 settled without regard to units: what less than 1e-12 of the standardised variance of all rows lies in is no dimension
@@ -38,6 +39,7 @@ Battiti & Brunato, The LION Way, ch. 3.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -62,6 +64,12 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.sparse_rows import sparse
+from app.ml.numerics.density.categorical import (
+    Categoricals,
+    categoricals,
+    category_log_probabilities,
+    without_categories,
+)
 from app.ml.numerics.density.class_columns import column_summaries
 from app.ml.numerics.density.multinomial import (
     Multinomials,
@@ -80,7 +88,6 @@ from app.ml.numerics.density.nonparametric import (
 )
 from app.ml.numerics.density.normal import (
     Normals,
-    Poverty,
     common_log_density,
     comparable_log_densities,
     full,
@@ -89,6 +96,7 @@ from app.ml.numerics.density.normal import (
     relative_log_densities,
     shared,
 )
+from app.ml.numerics.density.poverty_warnings import poverty_warnings
 from app.ml.numerics.linear_models.coefficient_errors import as_json, forms
 from app.ml.numerics.linear_models.softmax import of_two
 
@@ -123,8 +131,8 @@ class GenerativeBayes(Params):
         1.0,
         ge=0,
         le=1e6,
-        description="Rows added to every bin of a histogram, or count added to each column in each class of "
-        "`multinomial`.",
+        description="Rows added to every bin of a histogram and to every category, or count added to each column in "
+        "each class of `multinomial`.",
     )
     bandwidth: float = Field(1.0, ge=1e-6, le=1e3, description="Width of the kernels, as a multiple of Scott's rule.")
 
@@ -136,25 +144,39 @@ class State(NamedTuple):
     histograms: Histograms | None
     kernels: Kernels | None
     multinomials: Multinomials | None = None
+    categories: Categoricals | None = None
+    """Beside any density but the multinomial."""
 
 
 def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
     log_priors, warnings = _priors(params, data)
-    if params.density == "histogram":
-        return Fit(State(log_priors, None, histograms(data, params.n_bins, params.smoothing), None), warnings=warnings)
     if params.density == "multinomial":
         density = multinomials(data, params.smoothing)
         return Fit(State(log_priors, None, None, None, density), warnings=warnings + below_zero(data))
+    categories = categoricals(data, params.smoothing)
+    if categories is not None:
+        x = without_categories(categories, data.x)
+        x.setflags(write=False)
+        data = replace(data, x=x, indicated=0)
+    state, others = _density(params, data, 0 if categories is None else categories.columns.size)
+    return Fit(state._replace(log_priors=log_priors, categories=categories), warnings=warnings + others)
+
+
+def _density(params: GenerativeBayes, data: Data, apart: int) -> tuple[State, list[str]]:
+    """With its warnings. apart: columns that are no part of it, which have one value."""
+    none = np.zeros(0)
+    if params.density == "histogram":
+        return State(none, None, histograms(data, params.n_bins, params.smoothing), None), []
     if params.density == "full_covariance":
         normals, poverty = full(data, params.shrinkage)
     elif params.density == "shared_covariance":
         normals, poverty = shared(data)
     else:
         normals, poverty = naive(data, params.shrinkage if params.density == "naive_gaussian" else 0.0)
-    warnings += _warnings(poverty, data)
+    warnings = poverty_warnings(poverty, data, apart)
     if params.density == "kernel":
-        return Fit(State(log_priors, None, None, kernels(data, normals, params.bandwidth)), warnings=warnings)
-    return Fit(State(log_priors, normals, None, None), warnings=warnings)
+        return State(none, None, None, kernels(data, normals, params.bandwidth)), warnings
+    return State(none, normals, None, None), warnings
 
 
 def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
@@ -178,11 +200,21 @@ def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
 
 def explain(params: GenerativeBayes, state: State, x: Matrix) -> list[JSON]:
     """For each row the logarithms in Bayes' rule: of priors, densities by class, and the density over all of them."""
+    if state.categories is not None:
+        own, rest = category_log_probabilities(state.categories, x), without_categories(state.categories, x)
+        return _explained(state, _densities(state, rest) + own)
+    return _explained(state, _densities(state, x))
+
+
+def _densities(state: State, x: Matrix) -> Matrix:
+    """(n, k) log densities."""
     if state.normals is not None:
         common = common_log_density(state.normals, x)
-        densities = relative_log_densities(state.normals, x) + common[:, None]
-    else:
-        densities = _free(state, x)
+        return np.asarray(relative_log_densities(state.normals, x) + common[:, None])
+    return _free(state, x)
+
+
+def _explained(state: State, densities: Matrix) -> list[JSON]:
     evidence = scipy.special.logsumexp(densities + state.log_priors, axis=1)
     return [
         {"log_priors": as_json(state.log_priors), "log_densities": as_json(own), "log_evidence": as_json(whole)}
@@ -200,6 +232,9 @@ def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = N
         )
         if normals.inner is None:
             coef, constants = linear_form(normals)
+            if state.categories is not None:
+                coef[state.categories.columns] += state.categories.weights
+                constants = constants + state.categories.constants
             described |= forms(coef.T, constants + state.log_priors, units)
     if state.kernels is not None:
         described["kernels"] = len(state.kernels.rows)
@@ -222,6 +257,10 @@ def _relative(state: State, x: Matrix) -> Matrix:
 
     Rows that no class could have made get the same density from all.
     """
+    if state.categories is not None:
+        rest = state._replace(categories=None)
+        own = category_log_probabilities(state.categories, x)
+        return np.asarray(_relative(rest, without_categories(state.categories, x)) + own)
     if state.normals is not None:
         return comparable_log_densities(state.normals, x)
     found = _free(state, x)
@@ -267,28 +306,6 @@ def _priors(params: GenerativeBayes, data: Data) -> tuple[Vector, list[str]]:
     return log_priors, [
         f"No rows, hence probability 0 in spite of a prior: classes {data.called(lost)}."
     ] if lost else []
-
-
-def _warnings(poverty: Poverty, data: Data) -> list[str]:
-    described, d = [], data.x.shape[1]
-    if poverty.constant:
-        described.append(f"{poverty.constant} of {d} columns are constant and play no part.")
-    directions = data.directions(intercept=True)
-    if poverty.rank < directions - poverty.constant:
-        described.append(
-            f"The inputs span only {poverty.rank} of {directions} dimensions: the densities are within them."
-        )
-    if poverty.borrowing.size:
-        described.append(
-            f"Rows too few or too alike for a variance of their own in every direction, where the one of all classes "
-            f"is taken: classes {data.called(poverty.borrowing.tolist())}. Shrinkage would do so everywhere."
-        )
-    if poverty.floored.size:
-        described.append(
-            f"No variance at all in some direction, where 1e-9 of that of all rows is taken: classes "
-            f"{data.called(poverty.floored.tolist())}. Their probabilities there are all but 0 or 1."
-        )
-    return described
 
 
 ALGORITHM = Algorithm(

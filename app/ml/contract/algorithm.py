@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from app.errors import InvalidData
 from app.faults import Fault
 from app.ml.contract.capacity import Capacity, GibbsRisk
-from app.ml.contract.data import JSON, Affine, ColumnUnits, Data, Labels, Matrix, Vector
+from app.ml.contract.column_units import Affine, ColumnUnits
+from app.ml.contract.data import JSON, Data, Labels, Matrix, Vector
 from app.ml.contract.linear_form import LinearForm
 from app.ml.contract.members import Inputs, Member, Size
 from app.ml.contract.outputs import Output

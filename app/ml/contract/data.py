@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
+from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,6 @@ from app.ml.contract.relations import Relations
 from app.ml.contract.sparse_rows import SparseRows, sparse
 from app.ml.contract.task import TargetKind, Task
 
-if TYPE_CHECKING:
-    import scipy
-
 Vector: TypeAlias = NDArray[np.float64]
 """Shape (n,)."""
 Matrix: TypeAlias = NDArray[np.float64]
@@ -24,48 +21,6 @@ Labels: TypeAlias = NDArray[np.intp]
 """Shape (n,), whole numbers counted from 0."""
 JSON: TypeAlias = Any
 """A value that `json.dumps` takes."""
-
-
-class Affine(NamedTuple):
-    """Rows x (d,) of a matrix from rows z (d,) in the table's own units:  xⱼ = shiftⱼ + Σ matrixⱼₖ zₖ."""
-
-    matrix: "scipy.sparse.csr_array"
-    """(d, d)."""
-    shift: Vector
-    """(d,)."""
-
-    def coef(self, coef: Matrix) -> Matrix:
-        """Coefficients of z from those of x: (d,) or (d, k). The same linear map takes factors of their covariance."""
-        return np.asarray(self.matrix.T @ coef)
-
-    def constant(self, coef: Matrix) -> Matrix:
-        """Change of the intercept: () or (k,)."""
-        return np.asarray(self.shift @ coef)
-
-
-class ColumnUnits(NamedTuple):
-    """Units of the columns of a matrix, each by itself: x of column j is offsetⱼ + scaleⱼ·x in the table."""
-
-    offset: Vector
-    """(d,)"""
-    scale: Vector
-    """(d,)"""
-
-    def values(self, x: Matrix) -> Matrix:
-        """Rows, means or points of curves: (…, d)."""
-        return np.asarray(self.offset + self.scale * x)
-
-    def widths(self, x: Matrix) -> Matrix:
-        """Differences, such as standard deviations: (…, d)."""
-        return np.asarray(self.scale * x)
-
-    def coef(self, coef: Matrix) -> Matrix:
-        """Coefficients of the table's numbers, from those of the matrix: (d, k)."""
-        return np.asarray(coef / self.scale[:, None])
-
-    def constant(self, coef: Matrix) -> Matrix:
-        """Change of the intercept: (k,)."""
-        return np.asarray(-(self.offset / self.scale) @ coef)
 
 
 class Unlabelled(NamedTuple):
@@ -117,6 +72,8 @@ class Data:
     """Between the rows; None: none are given."""
     curriculum: Curriculum | None = None
     """In which stages rows are learned; None: all at once."""
+    categories: Labels | None = None
+    """(d,) number of the input, categorical or true or false, that a column indicates; -1 for others. None: of none."""
 
     @classmethod
     def of(
@@ -138,6 +95,7 @@ class Data:
         items: NDArray[np.str_] | None = None,
         relations: Relations | None = None,
         target: TargetKind | None = None,
+        categories: Labels | None = None,
     ) -> Self:
         """Check and freeze.
 
@@ -177,7 +135,10 @@ class Data:
                 raise InvalidData(f"The unlabelled rows have {rest.shape[1]} columns, the others {d}.")
             unlabelled = unlabelled._replace(x=rest)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
-        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, numbers, unlabelled, items, relations)
+        checked = cls(
+            task, matrix, values, targets, row_weights, kinds, *meaning, numbers, unlabelled, items, relations
+        )
+        return checked if categories is None else replace(checked, categories=categories)
 
     @property
     def square(self) -> Matrix | None:
@@ -235,6 +196,7 @@ class Data:
             self.unlabelled,
             items,
             curriculum=curriculum,
+            categories=self.categories,
         )
         if self.relations is None:
             return taken
@@ -249,7 +211,9 @@ class Data:
         names = tuple(self.names[place] for place in places) if self.names else ()
         words = tuple(self.words[place] for place in places) if self.words else ()
         rest = self.unlabelled and self.unlabelled._replace(x=self.unlabelled.x.take(places, axis=1))
-        return replace(self, x=x, levels=levels, names=names, words=words, indicated=0, unlabelled=rest)
+        categories = None if self.categories is None else self.categories[places]
+        here = replace(self, x=x, levels=levels, names=names, words=words, indicated=0, unlabelled=rest)
+        return replace(here, categories=categories)
 
     def with_target(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""
@@ -267,6 +231,7 @@ class Data:
             words=self.words,
             numbers=None if self.numbers is None else self.numbers[kept],
             unlabelled=self.unlabelled,
+            categories=self.categories,
         )
 
     def labelled(self, rows: Labels, codes: Labels, weights: Vector) -> "Data":
@@ -292,6 +257,7 @@ class Data:
             indicated=self.indicated,
             numbers=np.concatenate([self.numbers, more.numbers]) if known else None,
             unlabelled=self.unlabelled,
+            categories=self.categories,
         )
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from app.ml.contract.algorithm import Labels
+from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.date_parts import DateParts
 from app.ml.preparation.functions import Basis, Powers
 from app.ml.preparation.level_codes import LevelCodes
@@ -81,6 +82,15 @@ class Layout:
         levels = [] if self.keeps_categories else [np.repeat(self.indicated, self._sizes)]
         encoded = [np.full(len(one.suffixes), one.place, np.intp) for one in self.encodings]
         return np.concatenate([wide[self.direct], *levels, *encoded])
+
+    @cached_property
+    def categories(self) -> Labels:
+        """(d,) the input whose categories a column indicates, or that is true or false itself; -1 for others."""
+        flags = np.array([one.kind == ColumnKind.BOOLEAN for one in self.codes.inputs], np.bool_)
+        plain, result = np.arange(self.width) < self.direct.size, self.sources.copy()
+        result[plain & ~np.append(flags, False)[result]] = -1
+        result[self.plain_width :] = -1
+        return result
 
     @cached_property
     def indicated(self) -> Labels:

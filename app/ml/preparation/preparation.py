@@ -139,6 +139,11 @@ class Preparation:
             return 0
         return sum(column.levels is not None for column in self.inputs) - len(self.encodings)
 
+    @property
+    def categories(self) -> Labels | None:
+        """(d,) as `Data.categories` has them."""
+        return None if self.keeps_categories else self.layout.categories
+
     @cached_property
     def basis(self) -> Basis:
         return Basis(tuple(column.name for column in self.inputs), self.functions)

@@ -132,6 +132,10 @@ class WithTexts(Preparation):
         return self.front.indicated
 
     @property
+    def categories(self) -> None:
+        return None
+
+    @property
     def beside(self) -> int:
         return BYTES_OF_A_TERM * (self.layout.width - self.front.layout.width)
 

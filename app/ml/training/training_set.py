@@ -269,6 +269,7 @@ class TrainingSet(NamedTuple):
             words=preparation.words,
             labels=self.classes,
             indicated=preparation.indicated,
+            categories=preparation.categories,
             numbers=self.numbers[rows],
             items=None if self.items is None else self.items[known],
             relations=self.relations and self.relations.take(known, len(self.raw.values)),
