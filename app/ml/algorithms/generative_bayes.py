@@ -7,8 +7,8 @@ each column, which are taken as independent; a normal kernel about each row; of 
 multinomial distribution of things over the columns. Categories have a distribution of their own beside any of them, one
 for each input. Everything is computed in logarithms.
 
-Variances are of maximum likelihood: a row of weight w counts as w rows. Variances that the rows leave at zero are
-settled without regard to units: what less than 1e-12 of the standardised variance of all rows lies in is no dimension
+Variances are of maximum likelihood: a row of weight w counts as w rows. Variances that the rows leave at zero do not
+depend on units: what less than 1e-12 of the standardised variance of all rows lies in is no dimension
 at all; where a class varies by less than 1e-9 of what all rows do, it takes the pooled variance of the classes, and
 where that is no more, 1e-9 of the variance of all rows. Warnings report it. A class without rows has probability 0.
 Where no class could have made a row (histograms without smoothing), the priors are the prediction.
@@ -141,7 +141,6 @@ class State(NamedTuple):
     kernels: Kernels | None
     multinomials: Multinomials | None = None
     categories: Categoricals | None = None
-    """Beside any density but the multinomial."""
 
 
 def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
@@ -160,9 +159,9 @@ def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
 
 def _density(params: GenerativeBayes, data: Data, apart: int) -> tuple[State, list[str]]:
     """With its warnings. apart: columns that are no part of it, which have one value."""
-    none = np.zeros(0)
+    empty = State(np.zeros(0), None, None, None)
     if params.density == "histogram":
-        return State(none, None, histograms(data, params.n_bins, params.smoothing), None), []
+        return empty._replace(histograms=histograms(data, params.n_bins, params.smoothing)), []
     if params.density == "full_covariance":
         normals, poverty = full(data, params.shrinkage)
     elif params.density == "shared_covariance":
@@ -171,8 +170,8 @@ def _density(params: GenerativeBayes, data: Data, apart: int) -> tuple[State, li
         normals, poverty = naive(data, params.shrinkage if params.density == "naive_gaussian" else 0.0)
     warnings = poverty_warnings(poverty, data, apart)
     if params.density == "kernel":
-        return State(none, None, None, kernels(data, normals, params.bandwidth)), warnings
-    return State(none, normals, None, None), warnings
+        return empty._replace(kernels=kernels(data, normals, params.bandwidth)), warnings
+    return empty._replace(normals=normals), warnings
 
 
 def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
@@ -195,7 +194,7 @@ def predict(params: GenerativeBayes, state: State, x: Matrix) -> Matrix:
 
 
 def explain(params: GenerativeBayes, state: State, x: Matrix) -> list[JSON]:
-    """For each row the logarithms in Bayes' rule: of priors, densities by class, and the density over all of them."""
+    """For each row the logarithms in Bayes' rule: of priors, densities by class, and of the density of all classes."""
     if state.categories is None:
         return _explained(state, _densities(state, x))
     own, rest = category_log_probabilities(state.categories, x), without_categories(state.categories, x)
@@ -219,8 +218,8 @@ def _explained(state: State, densities: Matrix) -> list[JSON]:
 
 
 def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = None) -> JSON:
-    classes = len(state.log_priors)
-    described: dict[str, JSON] = {"priors": np.exp(state.log_priors).tolist(), "classes": list(range(classes))}
+    priors = np.exp(state.log_priors).tolist()
+    described: dict[str, JSON] = {"priors": priors, "classes": list(range(len(priors)))}
     if state.normals is not None:
         normals = state.normals
         described["rank"] = int(
@@ -299,9 +298,8 @@ def _priors(params: GenerativeBayes, data: Data) -> tuple[Vector, list[str]]:
         raise InvalidData("Every class that has rows has prior 0.")
     with np.errstate(divide="ignore"):
         log_priors = np.log(shares / shares.sum())
-    return log_priors, [
-        f"No rows, hence probability 0 in spite of a prior: classes {data.called(lost)}."
-    ] if lost else []
+    warning = f"No rows, hence probability 0 in spite of a prior: classes {data.called(lost)}."
+    return log_priors, [warning] if lost else []
 
 
 ALGORITHM = Algorithm(

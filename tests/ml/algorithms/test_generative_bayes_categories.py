@@ -38,7 +38,7 @@ def test_a_positive_test_counts_once(density, kind):
 
 
 @pytest.mark.parametrize("density", FAMILIES)
-def test_three_levels_are_one_piece_of_evidence(density):
+def test_three_levels_are_counted_once(density):
     """Red is 3 of 4 in the first class and 1 of 4 in the second, blue 1 and 1, and green 0 and 2."""
     colours = ["red"] * 3 + ["blue"] + ["red", "blue", "green", "green"]
     table = pa.table({"colour": colours, "class": np.repeat(["a", "b"], 4)})

@@ -6,10 +6,11 @@ Of a level j of an input with L levels a class has the share
 
 n_j being the weight of its rows of that level and s the smoothing. Indicators are 0 or 1, one of an input at a time, so
 that the logarithm of the share of a row's level is linear in them; so it is in an input that is true or false, which is
-a column of two values. A level that no training row had says nothing: its indicators are all 0.
+a column of two values. A level that no training row had leaves the classes as likely as they are without it: its
+indicators are all 0.
 
-Taken for columns of numbers of their own, the indicators of one input would count as independent evidence, each for
-what all of them say together.
+Taken for columns of numbers of their own, the indicators of one input would count as independent evidence, as if
+the input had been seen once for each level.
 """
 
 from typing import NamedTuple
