@@ -66,10 +66,8 @@ __all__ = [
     "silent",
 ]
 
-SECONDS_PER_CELL = 1e-7
-"""Seconds of a fit and its predictions, per number of the matrix: a rough middle of what is linear in it."""
-COPIED_BYTES_PER_CELL = 24.0
-"""Memory of a fit per number of the matrix, where an algorithm states no other: three copies of it."""
+SECONDS_PER_CELL, COPIED_BYTES_PER_CELL = 1e-7, 24.0
+"""Seconds of a fit and its predictions per number of the matrix, roughly, and memory: of three copies of it."""
 P = TypeVar("P", bound=Params)
 S = TypeVar("S")
 T = TypeVar("T")
