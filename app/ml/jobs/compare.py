@@ -23,6 +23,7 @@ from app.ml.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
+from app.ml.training.calibration_roles import Roles
 from app.ml.training.compared_rows import VersionRows, columns_of, common_reuse, common_rows, rows_of, truth_of
 from app.ml.training.relation_faults import evaluation_faults
 from app.ml.training.table_evaluation import EvaluatedModel, column_faults, evaluate_table, warnings
@@ -160,7 +161,15 @@ def _evaluated(
 ) -> list[EvaluatedModel]:
     parts = [reporter(part_of(progress, place, len(models))) for place in range(len(models))]
     return [
-        evaluate_table(loaded.model, own.table, own.of(rows), NO_OPTIONS, seed, progress=part)
+        evaluate_table(
+            loaded.model,
+            own.table,
+            own.of(rows),
+            NO_OPTIONS,
+            seed,
+            progress=part,
+            group=Roles.of(loaded.version.header.receipt).group,
+        )
         for loaded, own, part in zip(models, found, parts, strict=True)
     ]
 

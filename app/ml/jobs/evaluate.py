@@ -23,6 +23,7 @@ from app.ml.models import seen_rows
 from app.ml.models.header import Header
 from app.ml.preparation.target import read_classes
 from app.ml.tables.casting import kinds_wanted, recast_columns
+from app.ml.training.calibration_roles import Roles
 from app.ml.training.reference_classes import compared_with, reference_faults
 from app.ml.training.relation_faults import evaluation_faults
 from app.ml.training.table_evaluation import (
@@ -103,7 +104,9 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     name, compared = _target(request, version), _compared(request, version)
     more = [one for one in (name, compared) if one is not None]
     own = trainings(version.header.receipt, digest)
-    table = source.read(dict.fromkeys([*(one.name for one in version.header.inputs), *more, *split_columns(own)]))
+    group = Roles.of(version.header.receipt).within({column.name for column in source.sheet.columns}).group
+    read = [*(one.name for one in version.header.inputs), *more, *split_columns(own), *([group] if group else [])]
+    table = source.read(dict.fromkeys(read))
     target, every = read_truth(version.header, name, table), request.rows == "all"
     learned = own if name == _truth_of(version.header) else []
     chosen = unseen(learned, loaded.seen or (), target, table, truth=name, digest=digest, everything=every)
@@ -114,7 +117,14 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     requested = ClassOptions(request.examples, None, request.costs, request.threshold)
     reference = None if compared is None else read_classes(table.column(compared), compared).codes
     evaluated = evaluate_table(
-        loaded.model, table, chosen.target, requested, request.seed, progress=progress, reference=reference
+        loaded.model,
+        table,
+        chosen.target,
+        requested,
+        request.seed,
+        progress=progress,
+        reference=reference,
+        group=group,
     )
     messages = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
     if loaded.seen is None and not own:

@@ -131,8 +131,11 @@ def evaluate_table(
     *,
     progress: Reporter,
     reference: Labels | None = None,
+    group: str | None = None,
 ) -> EvaluatedModel:
     """Predict the rows of the table that `target` names, and measure.
+
+    group: the column by whose groups the training split its table: error bars are by groups, where the table has it.
 
     reference: (n,) codes of classes of all rows of the table, which clusters are compared with; -1 where there is none.
 
@@ -140,6 +143,7 @@ def evaluate_table(
     """
     stages = Stages(progress)
     rng = np.random.Generator(np.random.PCG64(seed))
+    groups = read_groups(table, group, target.rows) if group and group in table.column_names else None
     if target.rows.size < table.num_rows:
         table = table.take(pa.array(target.rows))
     if not model.task.supervised:
@@ -149,10 +153,11 @@ def evaluate_table(
         predicted = predictions(learned, data, data)
         if reference is not None:
             predicted = predicted._replace(reference=reference[target.rows])
-        return EvaluatedModel(evaluate(data, predicted, (), rng), target.rows, {}, predicted.values)
+        result = evaluate(data, predicted, (), rng, groups=groups)
+        return EvaluatedModel(result, target.rows, {}, predicted.values)
     values, probabilities, accepted, ends = _predicted(model, table, stages)
     stages(0.8, "measuring")
-    rows = Rows(Resamples.of(target.rows.size, rng))
+    rows = Rows(Resamples.of(target.rows.size, rng, groups))
     means = PLAIN if model.calibrators else meaning(model.algorithm, model.params, model.task)
     if model.task.of_numbers:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)

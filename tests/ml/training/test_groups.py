@@ -115,6 +115,8 @@ def test_an_evaluation_on_the_same_table_evaluates_the_same_groups(target):
     assert (result.rows, result.reuse, result.warnings) == (report.rows_test, report.reuse, [])
     assert [metric.value for metric in result.metrics] == pytest.approx([metric.value for metric in report.test])
     assert "by group 'patient'" in report.reuse.rows
+    widths = [np.subtract(metric.upper, metric.lower) for metric in (result.metrics[0], report.test[0])]
+    assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
 
 def run(kind, request, table=None):
