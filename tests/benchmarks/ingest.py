@@ -160,7 +160,7 @@ def main(sizes):
                         f"{statistics.median(run[1] for run in each):6.2f} s"
                         for name, each in runs.items()
                     )
-                    print(f"{path.name:16} {size:6.1f} MB  {' | '.join(rates)}", flush=True)  # noqa: T201
+                    print(f"{path.name:16} {size:6.1f} MB  {' | '.join(rates)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ async def measure(profiled):
         for name, ask in {"floor": (floor.app, "/", *bodies.plain(bodies.rows(rows))), **requested}.items():
             own = {} if name == "floor" else {"protocol": Receiver, "proxy_headers": False, "server_header": False}
             alone, whole = await spent(called(*ask), times), await spent(connected(*ask, **own), times)
-            print(f"{rows:7,} rows  {name:14} application {alone:9.1f} µs   uvicorn {whole:9.1f} µs")  # noqa: T201
+            print(f"{rows:7,} rows  {name:14} application {alone:9.1f} µs   uvicorn {whole:9.1f} µs")
 
 
 async def profile(once):

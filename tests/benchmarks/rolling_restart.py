@@ -125,9 +125,9 @@ async def measure(times):
             await asyncio.sleep(2)
             async for seen, seconds in restarted(replicas, times, tally):
                 rate = seen.requests / seconds
-                print(f"{seen.requests:7d} {rate:7.0f}/s {seen.failures.total():4d} {seen.slowest:6.2f} s", flush=True)  # noqa: T201
+                print(f"{seen.requests:7d} {rate:7.0f}/s {seen.failures.total():4d} {seen.slowest:6.2f} s", flush=True)
                 if seen.failures:
-                    print(dict(seen.failures))  # noqa: T201
+                    print(dict(seen.failures))
 
 
 if __name__ == "__main__":

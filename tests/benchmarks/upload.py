@@ -121,11 +121,11 @@ def measure(base, pid, megabytes, folder):
         watch.stop()
         api, servers = (after - at for after, at in zip(processor_seconds(pid, folder), before, strict=True))
     size = file.stat().st_size / 2**20
-    print(f"{size:.0f} MiB, {predicted['rows']} rows: {seconds:.1f} s, {size / seconds:.1f} MiB/s")  # noqa: T201
+    print(f"{size:.0f} MiB, {predicted['rows']} rows: {seconds:.1f} s, {size / seconds:.1f} MiB/s")
     rate = size / (api + servers)
-    print(f"{rate:.1f} MiB/s a core: {api:.1f} s of the API and its parser, {servers:.1f} s of its servers")  # noqa: T201
+    print(f"{rate:.1f} MiB/s a core: {api:.1f} s of the API and its parser, {servers:.1f} s of its servers")
     grown, child = (watch.most - watch.start) / 2**20, watch.children / 2**20
-    print(f"API grew by {grown:.1f} MiB; the parsing child reached {child:.0f} MiB; a small upload took {small:.2f} s")  # noqa: T201
+    print(f"API grew by {grown:.1f} MiB; the parsing child reached {child:.0f} MiB; a small upload took {small:.2f} s")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def main():
         machine = _machine(venv, busy)
     details = ["## All measurements", cells_table(metrics), servers_table(servers)]
     text = "\n\n".join([machine, targets_table(metrics, servers), *details])
-    print(text)  # noqa: T201  what a benchmark is for
+    print(text)
     if requested.guide:
         _write(text)
 

@@ -46,7 +46,7 @@ def main():
             asks,
         ),
     ):
-        print("algorithm           " + "".join(f"{number:>14}" for number in CONNECTIONS) + "   last / best")  # noqa: T201
+        print("algorithm           " + "".join(f"{number:>14}" for number in CONNECTIONS) + "   last / best")
         for name, ask in asks.items():
             sent = httpx.post(ask.url, content=ask.body, headers=ask.headers, timeout=60, trust_env=False)
             assert sent.is_success, sent.text
@@ -54,9 +54,9 @@ def main():
             metrics = [drive(ask, number, requested.seconds, server.pid, made) for number in CONNECTIONS]
             cells = "".join(f"{f'{metric.rate:.0f}' + f' ({metric.failed})':>14}" for metric in metrics)
             share = metrics[-1].rate / max(metric.rate for metric in metrics)
-            print(f"{name:20}{cells}{share:14.2f}", flush=True)  # noqa: T201
+            print(f"{name:20}{cells}{share:14.2f}", flush=True)
             costs = "".join(f"{metric.cpu:14.0f}" for metric in metrics)
-            print(f"{'':20}{costs}{min(metric.cpu for metric in metrics) / metrics[-1].cpu:14.2f}", flush=True)  # noqa: T201
+            print(f"{'':20}{costs}{min(metric.cpu for metric in metrics) / metrics[-1].cpu:14.2f}", flush=True)
 
 
 @contextmanager
