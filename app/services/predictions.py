@@ -160,7 +160,7 @@ class Predictions:
             if size > SMALL_BODY:
                 pace = max(pace, MEMORY * (before or 0.0))
             elif before is not None or served.model.nbytes <= SMALL_MODEL:
-                before = before or SMALL_SECONDS / STEP / max(1, size)
+                before = before or SMALL_SECONDS / STEP**2 / max(1, size)
                 pace = min(max(pace, before / STEP), before * STEP)
             self._paces[key] = pace
 

@@ -56,10 +56,12 @@ class LeaseRepository:
             stages=None,
             cores=None,
         )
+        claimed = JobRow.lease_until - timedelta(seconds=lease_seconds)
         columns = (
             JobRow.id, JobRow.lease_token, JobRow.attempt, JobRow.max_attempts, JobRow.kind, JobRow.request,
             JobRow.request_id, JobRow.traceparent, JobRow.dataset_id, JobRow.inputs, JobRow.model,
-            JobRow.time_limit_seconds, JobRow.project_id, cast(func.extract("epoch", NOW - JobRow.created_at), Float),
+            JobRow.time_limit_seconds, JobRow.project_id,
+            cast(func.extract("epoch", claimed - JobRow.created_at), Float),
         )  # fmt: skip
         held = self.session.execute(select(*columns).where(*_lease(job_id, token))).one_or_none()
         return None if held is None else Claim(*held)

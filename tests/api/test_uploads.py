@@ -1,5 +1,6 @@
 """Uploads in parts: what has arrived stays, wherever the connection breaks and whichever process goes on."""
 
+import gzip
 import hashlib
 import socket
 import time
@@ -171,3 +172,18 @@ def test_another_replica_goes_on_where_a_killed_one_ended(api_factory):
         assert offset_of(client, upload) == 7000
         send(client, upload, TABLE[7000:], 7000)
         assert client.post(f"{upload}/dataset").json()["rows"] == 2000
+
+
+@pytest.mark.parametrize("name", ["br", "zstd", "gzip, gzip"])
+def test_parts_in_other_encodings_are_refused(client, name):
+    upload = begin(client)
+    headers = {"Upload-Offset": "0", "Content-Encoding": name}
+    refused(client.patch(upload, content=TABLE[:500], headers=headers), 415, "unsupported_content_encoding")
+    assert offset_of(client, upload) == 0
+
+
+def test_a_compressed_part_counts_as_what_it_holds(client):
+    upload = begin(client)
+    headers = {"Upload-Offset": "0", "Content-Encoding": "gzip"}
+    assert client.patch(upload, content=gzip.compress(TABLE), headers=headers).json()["offset"] == len(TABLE)
+    assert client.post(f"{upload}/dataset").json()["rows"] == 2000

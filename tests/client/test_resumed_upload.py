@@ -83,7 +83,7 @@ def test_ctrl_c_at_a_terminal_says_how_to_resume(address, table, monkeypatch, ca
 
     monkeypatch.setattr(resumed_upload, "_part", interrupted)
     assert main(["upload", str(table), "--url", address]) == 130
-    shown = capsys.readouterr().err.strip().rpartition("valiant ")[2].split()
+    shown = capsys.readouterr().err.strip().rpartition("valiant ")[2].strip("`").split()
     assert shown[:3] == ["upload", str(table), "--resume"]
     monkeypatch.setattr(resumed_upload, "_part", part)
     assert main([*shown, "--url", address]) == 0

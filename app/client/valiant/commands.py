@@ -171,9 +171,8 @@ def _upload(service: Client, table: Path, name: str | None = None, resume: str |
         return service.upload(table, name, resume=resume, progress=show)
     except (KeyboardInterrupt, ConnectionLost):
         if last:
-            print(
-                f"\nGo on within a day: valiant upload {shlex.quote(str(table))} --resume {last['id']}", file=sys.stderr
-            )
+            path, upload = shlex.quote(str(table)), last["id"]
+            print(f"\nGo on within a day: `valiant upload {path} --resume {upload}`", file=sys.stderr)
         raise
     finally:
         if last:

@@ -124,7 +124,7 @@ def test_other_encodings_are_refused_wherever_there_is_a_body(client):
     tried = 0
     for path, operations in client.app.openapi()["paths"].items():
         for method, operation in operations.items():
-            if "requestBody" in operation:
+            if "requestBody" in operation and path != "/v1/uploads/{upload_id}":
                 url = re.sub(r"\{[a-z_]+\}", "1", path)
                 kind = f"{next(iter(operation['requestBody']['content']))}; boundary=b"
                 for name in ("br", "zstd", "gzip, gzip", "utf-8"):

@@ -81,8 +81,9 @@ def overheard(process, direct, *request, **own):
 
 
 @pytest.fixture
-def talk(server):
+def talk(server, monkeypatch):
     """`talk(bytes, count)`: as many responses to what is sent, the chunks of a list one after the other."""
+    monkeypatch.setattr(Predictions, "is_quick", lambda *_: True)  # however slow the machine is now
     port, messages = server
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
 

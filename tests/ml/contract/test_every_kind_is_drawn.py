@@ -43,7 +43,8 @@ def test_every_form_and_meaning_of_relations_is_drawn():
 
 def test_every_input_that_is_taken_unprepared_is_drawn():
     declared = {one for entry in catalogue().values() for one in entry.algorithm.accepts}
-    drawn = UNPREPARED | test_relations.SQUARES | {Accepts.SPARSE}  # by test_sparse_rows
+    drawn = UNPREPARED | test_relations.SQUARES
+    drawn |= {Accepts.SPARSE, Accepts.INDICATORS}  # by test_sparse_rows and test_sparse_categories
     assert not_drawn(declared, drawn) == []
 
 
