@@ -31,6 +31,7 @@ def has_header(
         return True, ()
     if options.header is not HeaderRow.DETECT:
         return options.header is HeaderRow.PRESENT, ()
+    first = first[:MAX_CELLS_LOOKED_AT]  # of a line of a million cells, the first of them show it as well
     is_missing = {*MISSING, *options.missing}.__contains__
     cells = [cell for cell in first if not is_missing(cell)]
     measured = [cell for cell in cells if cell_kind(cell)]

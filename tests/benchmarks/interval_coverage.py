@@ -106,7 +106,7 @@ def coverage(law, kind, n, samples, seed=0):
         draws = Resamples.of(n, rng, np.arange(n) // GROUP_ROWS if grouped else None)
         result = measured(law, sample, draws, rng.lognormal(size=n) if weighted else None)
         for name, truth in truths.items():
-            if result[name].lower is None:
+            if name not in result or result[name].lower is None:
                 without[name] += 1
             else:
                 held[name] += result[name].lower <= truth <= result[name].upper

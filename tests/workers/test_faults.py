@@ -194,12 +194,13 @@ import time
 from app.wiring import build
 from app.settings import Settings
 from workers.compiler import Compiler
+from app.processor_cores import Cores
 from workers.job_slots import Runner
 from workers.periodic_duties import Tending
 from workers.watchdog import Watchdog
 
 services = build(Settings(), role="worker")
-runner = Runner(services, None, "own")
+runner = Runner(services, None, Cores.of_machine())
 watchdog = Watchdog(services, runner, "valiant.deaf")
 watchdog.begin()
 Tending(services, runner, watchdog, Compiler()).start()  # and no consumer

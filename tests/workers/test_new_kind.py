@@ -88,12 +88,13 @@ import app
 from app.wiring import build
 from app.main import create_app
 from app.settings import Settings
+from app.processor_cores import Cores
 from workers.job_slots import Runner
 from workers.trainers import Trainers
 
 settings, iris = Settings(), Path(app.__file__).with_name("samples") / "iris.csv"
 services = build(settings, role="api")
-runner = Runner(services, Trainers(), "own")
+runner = Runner(services, Trainers(), Cores.of_machine())
 with TestClient(create_app(settings, services)) as http:
     dataset = http.post("/v1/datasets", content=iris.read_bytes()).json()["id"]
 

@@ -65,6 +65,7 @@ def areas(truth: Labels, probabilities: Matrix, classes: Sequence[Class], rows: 
 
 def _metric(name: str, area: Area, against: _Against, n: int, label: str | None = None) -> Metric:
     error, freedom = area.error
+    freedom = max(freedom, against.fewest - 1)
     return by_student_t(name, area.value, error, n, label, trials=against.fewest, freedom=freedom)
 
 

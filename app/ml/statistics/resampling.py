@@ -8,6 +8,7 @@ p of theirs with the variance v counts as that of p(1 − p)/v rows, with which 
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
@@ -109,7 +110,8 @@ class Rows(NamedTuple):
         informative = ratio(shares * (1 - shares), variances)
         worths = effective_rows(units.T)
         if self.draws.clustered:
-            worths = np.where(np.isnan(informative), worths, informative)
+            groups = (units > 0).sum(axis=0)
+            worths = np.where(np.isnan(informative), worths, informative * _of_few_groups(groups, rows))
         else:
             worths = np.fmin(informative, worths)
         return shares, np.clip(worths, 1.0, rows), pulls
@@ -169,6 +171,12 @@ class Rows(NamedTuple):
         if self.draws.clustered:
             return int(effective_rows(self.units(counted)))
         return int(effective_rows(counted if self.weights is None else counted * self.weights))
+
+
+def _of_few_groups(groups: Labels, rows: Vector) -> Vector:
+    """(k,) factor on a number of rows that a variance between so many groups states (Korn & Graubard's eq. 2)."""
+    quantiles = (scipy.special.stdtrit(np.maximum(count - 1.0, 1.0), (1 + CONFIDENCE) / 2) for count in (rows, groups))
+    return np.asarray((next(quantiles) / next(quantiles)) ** 2)
 
 
 def _correlations(pulls: Matrix) -> Matrix:

@@ -301,6 +301,7 @@ def api_process(settings):
         **addresses,
         "VALIANT_DATA": str(settings.data),
         "VALIANT_PARSE_MEMORY_BYTES": "400000000",
+        "VALIANT_WARM": "false",  # kernels of predictions would come into memory meanwhile
     }
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port, fd = listening.getsockname()[1], listening.fileno()

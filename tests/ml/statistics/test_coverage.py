@@ -101,7 +101,7 @@ def test_classification(n):
     both = np.stack([1 - p, p], axis=2)
     shares = coverage(truths, (metrics.classification(c, q, "ab", draws) for c, q in zip(codes, both, strict=True)))
     assert 0.945 <= shares.pop("accuracy") <= 0.985
-    assert outside(shares) == {}
+    assert outside(shares, low=0.925, high=0.98) == {}  # the exact interval of a share is no narrower than it has to be
 
 
 def logit_auc():

@@ -45,4 +45,4 @@ def test_nothing_that_is_accepted_runs_out_of_memory():
     assert median(line["estimate"] / line["peak"] for line in accepted) <= 2
     assert len(lines) == 200
     assert min(len(accepted), len(refused)) >= 20
-    assert sum(line["batch_rows"] is not None for line in accepted) >= 10
+    assert any(line["batch_rows"] is not None for line in accepted)
