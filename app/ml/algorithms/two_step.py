@@ -34,7 +34,6 @@ Way, ch. 17.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -104,10 +103,8 @@ def _all_rows(data: Data, x: Matrix) -> Data:
 def _mapped(data: Data, rest: Unlabelled, representation: FittedLearner) -> Data:
     """The labelled rows by their coordinates, and the others beside them."""
     z = _coordinates(representation, data.x)
-    names = tuple(f"coordinate {place + 1}" for place in range(z.shape[1]))
-    beside = rest._replace(x=_coordinates(representation, rest.x)) if len(rest.x) else None
-    levels = np.zeros(z.shape[1], np.intp)
-    return replace(data, x=z, levels=levels, names=names, words=(), indicated=0, unlabelled=beside)
+    names = [f"coordinate {place + 1}" for place in range(z.shape[1])]
+    return data.mapped(z, names, rest._replace(x=_coordinates(representation, rest.x)) if len(rest.x) else None)
 
 
 def _coordinates(representation: FittedLearner, x: Matrix) -> Matrix:

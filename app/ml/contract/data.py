@@ -135,10 +135,8 @@ class Data:
                 raise InvalidData(f"The unlabelled rows have {rest.shape[1]} columns, the others {d}.")
             unlabelled = unlabelled._replace(x=rest)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
-        checked = cls(
-            task, matrix, values, targets, row_weights, kinds, *meaning, numbers, unlabelled, items, relations
-        )
-        return checked if categories is None else replace(checked, categories=categories)
+        beside = numbers, unlabelled, items, relations
+        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, *beside, categories=categories)
 
     @property
     def square(self) -> Matrix | None:
@@ -212,8 +210,29 @@ class Data:
         words = tuple(self.words[place] for place in places) if self.words else ()
         rest = self.unlabelled and self.unlabelled._replace(x=self.unlabelled.x.take(places, axis=1))
         categories = None if self.categories is None else self.categories[places]
-        here = replace(self, x=x, levels=levels, names=names, words=words, indicated=0, unlabelled=rest)
-        return replace(here, categories=categories)
+        return replace(
+            self,
+            x=x,
+            levels=levels,
+            names=names,
+            words=words,
+            indicated=0,
+            unlabelled=rest,
+            categories=categories,
+        )
+
+    def mapped(self, x: Matrix, names: Sequence[str], unlabelled: Unlabelled | None) -> "Data":
+        """The same rows in other columns (n, p), all of them numbers."""
+        return replace(
+            self,
+            x=x,
+            levels=np.zeros(x.shape[1], np.intp),
+            names=tuple(names),
+            words=(),
+            indicated=0,
+            unlabelled=unlabelled,
+            categories=None,
+        )
 
     def with_target(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""

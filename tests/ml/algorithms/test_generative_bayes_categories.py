@@ -5,6 +5,8 @@ import pyarrow as pa
 import pytest
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
+from app.ml.catalogue import catalogue
+from app.ml.contract.algorithm import Task
 from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.train import train
@@ -81,3 +83,30 @@ def test_an_unknown_level_says_nothing_and_explanations_add_up(density):
     ):
         joint = np.add(row["log_priors"], row["log_densities"]) - row["log_evidence"]
         np.testing.assert_allclose(np.exp(joint), shares, rtol=1e-9)
+
+
+def outer_learners():
+    """Every classifier with learners within it, with these densities in place of each that it may have."""
+    density, plain = {"name": "generative_bayes"}, {"name": "knn"}
+    for name, entry in catalogue().items():
+        fields = entry.algorithm.params.model_fields
+        if entry.algorithm.members is None or Task.CLASSIFICATION not in entry.algorithm.tasks:
+            continue
+        inner = {"estimator": density, "estimators": [density, plain], "final_estimator": density}
+        chosen = {field: value for field, value in inner.items() if field in fields}
+        if chosen:
+            yield pytest.param({"name": name, **chosen}, id=name)
+
+
+@pytest.mark.parametrize("algorithm", outer_learners())
+def test_within_another_learner_categories_are_those_of_its_own_columns(algorithm):
+    """Whatever columns the outer learner hands on: all of them, some, coordinates, or predictions of others."""
+    rng = np.random.default_rng(3)
+    codes, levels = rng.integers(0, 2, 90), np.array(["u", "v"])
+    columns = {"x": rng.normal(codes), "c": levels[codes], "flag": rng.random(90) < 0.5, "z": rng.normal(size=90)}
+    table = pa.table(columns | {"y": np.array(["no", "yes"])[codes]})
+    spec = TrainSpec.model_validate({"target": "y", "algorithm": algorithm})
+    model = decode(train(plan(spec, sheet(table), table.num_rows), table, data_digest="sha256:0").blob)
+    shares = model.predict(table).probabilities
+    assert np.isfinite(shares).all()
+    assert (shares.argmax(axis=1) == codes).mean() > 0.8
