@@ -23,10 +23,15 @@ from app.ml.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
-from app.ml.training.calibration_roles import Roles
 from app.ml.training.compared_rows import VersionRows, columns_of, common_reuse, common_rows, rows_of, truth_of
 from app.ml.training.relation_faults import evaluation_faults
-from app.ml.training.table_evaluation import EvaluatedModel, column_faults, evaluate_table, warnings
+from app.ml.training.table_evaluation import (
+    EvaluatedModel,
+    column_faults,
+    evaluate_table,
+    groups_of_training,
+    warnings,
+)
 from app.ml.training.version_pairs import VersionPair, agreements, differences, metric_of
 from app.references import DatasetReference
 from app.wire import Wire
@@ -135,7 +140,8 @@ def run(request: CompareRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         )
     evaluated = _evaluated(models, found, rows, request.seed, stages.within(0.1, 0.9, "evaluating the versions"))
     stages(0.9, "comparing pairs")
-    draws = Resamples.of(rows.size, np.random.Generator(np.random.PCG64(request.seed)))
+    groups = groups_of_training([version.header.receipt for version in versions], table, rows)
+    draws = Resamples.of(rows.size, np.random.Generator(np.random.PCG64(request.seed)), groups)
     metric = (request.metric or metric_of(task, evaluated)) if task.supervised else None
     if metric is not None and not all(metric in one.row_values for one in evaluated):
         raise InvalidRequest(faults=[Fault("/metric", f"Not every version has {metric}. {NO_PROBABILITIES}")])
@@ -161,15 +167,7 @@ def _evaluated(
 ) -> list[EvaluatedModel]:
     parts = [reporter(part_of(progress, place, len(models))) for place in range(len(models))]
     return [
-        evaluate_table(
-            loaded.model,
-            own.table,
-            own.of(rows),
-            NO_OPTIONS,
-            seed,
-            progress=part,
-            group=Roles.of(loaded.version.header.receipt).group,
-        )
+        evaluate_table(loaded.model, own.table, own.of(rows), NO_OPTIONS, seed, progress=part)
         for loaded, own, part in zip(models, found, parts, strict=True)
     ]
 

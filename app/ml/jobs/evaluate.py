@@ -117,14 +117,7 @@ def run(request: EvaluateRequest, inputs: Inputs, progress: Reporter) -> Outcome
     requested = ClassOptions(request.examples, None, request.costs, request.threshold)
     reference = None if compared is None else read_classes(table.column(compared), compared).codes
     evaluated = evaluate_table(
-        loaded.model,
-        table,
-        chosen.target,
-        requested,
-        request.seed,
-        progress=progress,
-        reference=reference,
-        group=group,
+        loaded.model, table, chosen.target, requested, request.seed, progress=progress, reference=reference
     )
     messages = [] if own and not new else [*seen_rows.warnings(chosen.found, left_out=not every)]
     if loaded.seen is None and not own:

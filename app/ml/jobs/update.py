@@ -40,6 +40,7 @@ from app.ml.preparation.row_hashes import row_hashes
 from app.ml.preparation.target import Target
 from app.ml.statistics.metric_value import Metric
 from app.ml.tables.casting import kinds_wanted, recast_columns, training_of
+from app.ml.training.calibration_roles import Roles
 from app.ml.training.receipt import libraries
 from app.ml.training.reporting import monitor_curves, summary_of, unscaled_summary
 from app.ml.training.table_evaluation import EvaluatedModel, evaluate_table, only, split_columns, trainings, warnings
@@ -126,6 +127,8 @@ def run(request: UpdateRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     stages(0.0, "reading the table")
     kinds, spec = kinds_wanted(header, source.sheet.columns), training_of(header.receipt)["spec"]
     roles = [name for role in ("weights", "sigma") if (name := spec.get(role)) is not None]
+    group = Roles.of(header.receipt).within({column.name for column in source.sheet.columns}).group
+    roles += [group] if group else []
     split = split_columns(trainings(header.receipt, digest))
     names = dict.fromkeys([*(column.name for column in model.inputs), str(model.target), *roles, *split])
     table = source.used_as(kinds).read(names)

@@ -10,7 +10,7 @@ from app.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import UNKNOWN, codes_of
 from app.ml.contract.progress import Progress
-from app.ml.evaluation.group_splits import read_groups
+from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.report import Reuse
 from app.ml.evaluation.splits import Split, holdout
 from app.ml.evaluation.time_splits import TimeOrder, latest, read_times
@@ -41,10 +41,13 @@ class PredictedRows(NamedTuple):
     """(n, k)."""
     weights: Vector | None = None
     """(n,) of mean 1; None: all count the same."""
+    groups: Labels | None = None
+    """(n,) codes of groups of rows that are alike; None: there are none."""
 
     def take(self, places: Labels) -> "PredictedRows":
         weights = None if self.weights is None else self.weights[places]
-        return PredictedRows(self.numbers[places], self.codes[places], self.probabilities[places], weights)
+        own = self.numbers[places], self.codes[places], self.probabilities[places]
+        return PredictedRows(*own, weights, among(self.groups, places))
 
 
 class Division(NamedTuple):
@@ -81,9 +84,11 @@ def calibration_rows(
     chosen = _unseen(loaded, read_truth(loaded.version.header, model.target, table), table, digest)
     target = only(chosen.target, np.flatnonzero(_codes(model, chosen.target) != UNKNOWN))
     rows = _weighted(_predicted(model, table, target, progress), table, division.roles.weights)
+    if (group := division.roles.group) is not None and rows.numbers.size:
+        rows = rows._replace(groups=read_groups(table, group, rows.numbers))
     name = division.roles.time
     times = None if name is None else read_times(table, name, rows.numbers)
-    split = _divided(model, rows, table, division, times)
+    split = _divided(model, rows, division, times)
     unknown = chosen.target.rows.size - target.rows.size
     since = None if times is None else times.first(split.test)
     return CalibrationRows(rows.take(split.train), rows.take(split.test), chosen, unknown, division.roles, since)
@@ -130,15 +135,13 @@ def _predicted(model: Model, table: pa.Table, target: Target, progress: Progress
     return PredictedRows(target.rows, _codes(model, target), probabilities)
 
 
-def _divided(model: Model, rows: PredictedRows, table: pa.Table, division: Division, times: TimeOrder | None) -> Split:
-    fraction, group = division.test_fraction, division.roles.group
+def _divided(model: Model, rows: PredictedRows, division: Division, times: TimeOrder | None) -> Split:
     if times is not None:
-        test = latest(times.codes, fraction)
+        test = latest(times.codes, division.test_fraction)
         split = Split(np.setdiff1d(np.arange(rows.codes.size), test), test)
     elif rows.codes.size:
-        groups = None if group is None else read_groups(table, group, rows.numbers)
         rng = np.random.Generator(np.random.PCG64(division.seed))
-        split = holdout(rows.codes.size, fraction, rng, rows.codes, groups)
+        split = holdout(rows.codes.size, division.test_fraction, rng, rows.codes, rows.groups)
     else:
         split = Split(np.zeros(0, np.intp), np.zeros(0, np.intp))
     if lacking := [*_lacking(model, rows.codes, split)]:

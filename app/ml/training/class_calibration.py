@@ -40,7 +40,7 @@ def calibrate(model: Model, rows: PredictedRows, method: Method) -> Model:
 def measure(after: Model, rows: PredictedRows, bins: Bins, seed: int) -> MeasuredProbabilities:
     """after: the calibrated model. rows: with the probabilities before its last calibrator."""
     classes, truth = after.classes or (), rows.codes
-    draws = Resamples.of(truth.size, np.random.Generator(np.random.PCG64(seed)))
+    draws = Resamples.of(truth.size, np.random.Generator(np.random.PCG64(seed)), rows.groups)
     counted, new = Rows(draws, rows.weights), calibrated(after.calibrators[-1], rows.probabilities)
     before, now = (reliability(truth, p, classes, counted, bins) for p in (rows.probabilities, new))
     known, options = after.algorithm.known, NO_OPTIONS._replace(numbers=rows.numbers)

@@ -27,6 +27,7 @@ from app.ml.preparation.target import Target, read_target
 from app.ml.statistics.intervals import CONFIDENCE, Resamples
 from app.ml.statistics.resampling import Rows
 from app.ml.tables.casting import TEXTS, kinds_wanted, notation_faults, recast_columns
+from app.ml.training.calibration_roles import Roles
 from app.ml.training.interval_report import bounds_observations, interval_report
 
 BLOCK = 1 << 16
@@ -96,6 +97,13 @@ def split_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
     return [name for name in found if name is not None]
 
 
+def groups_of_training(receipts: Sequence[Mapping[str, JSON]], table: pa.Table, rows: Labels) -> Labels | None:
+    """(m,) group codes of these rows, if all these trainings kept groups together by one column that the table has."""
+    named = {Roles.of(receipt).group for receipt in receipts}
+    name = named.pop() if len(named) == 1 else None
+    return None if name is None or name not in table.column_names else read_groups(table, name, rows)
+
+
 def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: pa.Table) -> Labels | None:
     """Places within `target.rows` that all of these trainings held out of their table; None if one does not record
     them.
@@ -131,11 +139,10 @@ def evaluate_table(
     *,
     progress: Reporter,
     reference: Labels | None = None,
-    group: str | None = None,
 ) -> EvaluatedModel:
     """Predict the rows of the table that `target` names, and measure.
 
-    group: the column by whose groups the training split its table: error bars are by groups, where the table has it.
+    Error bars are by the groups that the training kept together, where the table has their column.
 
     reference: (n,) codes of classes of all rows of the table, which clusters are compared with; -1 where there is none.
 
@@ -143,7 +150,7 @@ def evaluate_table(
     """
     stages = Stages(progress)
     rng = np.random.Generator(np.random.PCG64(seed))
-    groups = read_groups(table, group, target.rows) if group and group in table.column_names else None
+    groups = groups_of_training([model.receipt], table, target.rows)
     if target.rows.size < table.num_rows:
         table = table.take(pa.array(target.rows))
     if not model.task.supervised:

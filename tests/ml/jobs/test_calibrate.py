@@ -334,3 +334,19 @@ def test_a_calibration_that_does_harm_is_warned_about_and_one_that_helps_is_not(
     right = model(echoes(4000, 3), "logistic", "class", features=["x0"], **ALL)
     harmed = outcome(right, echoes(60, 4), method="isotonic").trained.report
     assert any("are worse on the 30 rows" in warning for warning in harmed.warnings)
+
+
+def test_error_bars_are_by_the_groups_of_the_training():
+    """Every row five times, in a group of its own: as many independent rows as there are groups."""
+    fitted, rows = (copies.append_column("who", pa.array(who)) for copies, who in map(repeated, (3, 4)))
+    widths = []
+    for validation in ({"test_fraction": 0.2}, {"test_fraction": 0.2, "group": "who"}):
+        after = outcome(naive(fitted, validation=validation), rows).result.after
+        (brier,) = [metric for metric in after.metrics if metric.name == "brier"]
+        widths.append(np.log(brier.upper / brier.lower))
+    assert widths[1] > 1.5 * widths[0]
+
+
+def repeated(seed):
+    places = np.repeat(np.arange(200), 5)
+    return echoes(200, seed).take(pa.array(places)), [f"p{place}" for place in places]

@@ -1,5 +1,6 @@
 """Versions side by side on the same rows: their own metrics, paired differences, agreement, and what is refused."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn import metrics as peers
@@ -197,3 +198,16 @@ def test_columns_are_read_as_each_version_uses_them():
     result = compared(table, *models)
     for own, one in zip(result.versions, models, strict=True):
         assert values(own.metrics) == values(evaluated(table, one).metrics)
+
+
+def test_differences_have_error_bars_by_the_groups_of_the_trainings():
+    """Every row five times, in a group of its own: as many independent differences as there are groups."""
+    places = np.repeat(np.arange(200), 5)
+    table = flats().take(pa.array(places)).append_column("flat", pa.array([f"f{place}" for place in places]))
+    inputs, widths = ["size", "rooms", "garden"], []
+    for group in (None, "flat"):
+        how = {"validation": {"test_fraction": 0.4, "group": group}}
+        models = [model(table, "ridge", features=inputs[:count], **how) for count in (3, 2)]
+        (pair,) = compared(table, *models, digest="sha256:own").pairs
+        widths.append(pair.difference.upper - pair.difference.lower)
+    assert widths[1] > 1.5 * widths[0]
