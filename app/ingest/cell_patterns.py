@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.ml.contract.cell_shapes import letters_of
+from app.ml.contract.cell_shapes import ZERO, letters_of
 from app.ml.contract.dates_and_times import DATE_PATTERNS, DateOrder
 from app.ml.contract.missing_markers import MISSING
 from app.ml.contract.month_names import MONTHS
 from app.ml.contract.notation import TRUTH_VALUES, Notation, bare, read
 from app.ml.evaluation.splits import evenly
 
-ZERO, PLUS = ord("0"), ord("+")
+PLUS = ord("+")
 SAMPLED = 32
 """Cells of a block that are looked at to see whether a text column is worth counting."""
 MOST_SHAPES = 5000

@@ -3,8 +3,9 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from app.faults import Fault, place
@@ -237,12 +238,13 @@ def _named(first: Sequence[str], rows: Sequence[Sequence[str]], options: ReadOpt
     unnamed = tuple(number for number, name in enumerate(names) if not name)
     index = None
     warnings = tidy_names(names, options)
+    taken = _TakenNames(names)
     for number in unnamed:
         if number == 0 and len(names) > 1 and _counts_up([row[0].strip() for row in rows if row]):
-            names[number] = index = _free("index", names)
+            names[number] = index = taken.free("index")
             warnings.append(f"The first column has no name and counts the rows: it was read as '{index}'.")
         else:
-            names[number] = _free(f"column_{number + 1}", names)
+            names[number] = taken.free(f"column_{number + 1}")
     return Layout(
         "",
         tuple(names),
@@ -254,6 +256,23 @@ def _named(first: Sequence[str], rows: Sequence[Sequence[str]], options: ReadOpt
     )
 
 
+class _TakenNames:
+    """The names of a header, of which a new one must differ."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = set(names)
+        self._tried = Counter[str]()
+
+    def free(self, name: str) -> str:
+        """Take the name, or it with the first number that makes it new."""
+        candidate = name
+        while candidate in self._names:
+            self._tried[name] += 1
+            candidate = f"{name}_{self._tried[name] + 1}"
+        self._names.add(candidate)
+        return candidate
+
+
 def tidy_names(names: list[str], options: ReadOptions) -> list[str]:
     """Shorten and number names in place; returns a warning about each."""
     return [*_shorten(names), *(_number(names) if options.duplicate_names is DuplicateNames.NUMBER else ())]
@@ -261,18 +280,22 @@ def tidy_names(names: list[str], options: ReadOptions) -> list[str]:
 
 def _shorten(names: list[str]) -> Iterator[str]:
     """Cut names that are too long, and warn about each."""
+    taken = _TakenNames(names)
     for number, name in enumerate(names):
         if len(name) > NAME_LENGTH:
-            names[number] = _free(name[: NAME_LENGTH - 10].rstrip(), [*names[:number], *names[number + 1 :]])
+            names[number] = taken.free(name[: NAME_LENGTH - 10].rstrip())
             yield f"The name of column {number + 1} has {len(name)} characters: it was shortened to the first of them."
 
 
 def _number(names: list[str]) -> Iterator[str]:
     """Number names that occur before, and warn about each."""
+    taken = _TakenNames(names)
+    before = set[str]()
     for number, name in enumerate(names):
-        if name and name in names[:number]:
-            names[number] = _free(name, names)
+        if name and name in before:
+            names[number] = taken.free(name)
             yield f"Column {number + 1} has the name of another column: it was read as '{names[number]}'."
+        before.add(names[number])
 
 
 def _no_name(number: int, name: str) -> str:
@@ -284,9 +307,3 @@ def _counts_up(cells: Sequence[str]) -> bool:
         return False
     numbers = [int(cell) for cell in cells]
     return numbers[0] in {0, 1} and all(after == before + 1 for before, after in pairwise(numbers))
-
-
-def _free(name: str, names: Sequence[str]) -> str:
-    """The name, or it with the first number that makes it new."""
-    candidates = (name if number == 1 else f"{name}_{number}" for number in count(1))
-    return next(candidate for candidate in candidates if candidate not in names)

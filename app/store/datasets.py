@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from app.errors import DatasetInUse, DatasetNotFound
 from app.schemas.datasets import Column, Dataset, DatasetPage, FileReading
 from app.schemas.jobs import JobState
+from app.store.chunk_rows import delete_chunks
 from app.store.paging import newest, of
 from app.store.tables import DatasetChunkRow, DatasetRow, JobRow
 
 PAGE_COLUMNS = 20_000
 """Data sheets in one page of datasets."""
-DELETED_TOGETHER = 64
 FIELDS = "id", "name", "file_format", "created_at", "size_bytes", "rows", "digest", "reading", "warnings"
 BRIEF = literal_column(
     "(select jsonb_agg(jsonb_build_object('name', c -> 'name', 'kind', c -> 'kind', 'count', c -> 'count', "
@@ -155,15 +155,8 @@ class DatasetRepository:
         # A count: of an EXISTS the planner may hope that the table shows one soon, without the index of states.
         if self.session.scalar(select(func.count()).where(needed, unfinished)):
             raise DatasetInUse
-        self._delete_chunks(dataset_id)
+        delete_chunks(self.session, DatasetChunkRow.seq, DatasetChunkRow.dataset_id == dataset_id)
         self.session.execute(delete(DatasetRow).where(DatasetRow.id == dataset_id))
-
-    def _delete_chunks(self, dataset_id: UUID) -> None:
-        """Some at a time: the limit on a statement's time is no limit on a dataset's size."""
-        mine = DatasetChunkRow.dataset_id == dataset_id
-        count = self.session.scalars(select(func.count()).where(mine)).one()
-        for seq in range(0, count, DELETED_TOGETHER):
-            self.session.execute(delete(DatasetChunkRow).where(mine, DatasetChunkRow.seq < seq + DELETED_TOGETHER))
 
 
 def _that_fit(found: Sequence[tuple[UUID, int]]) -> list[UUID]:

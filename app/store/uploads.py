@@ -8,12 +8,11 @@ from sqlalchemy.orm import Session
 
 from app.errors import ValiantError
 from app.schemas.uploads import OFFSET_HEADER, Upload
+from app.store.chunk_rows import delete_chunks
 from app.store.job_states import NOW
 from app.store.upload_tables import UploadChunkRow, UploadRow
 
 KEPT = timedelta(hours=24)
-DELETED_TOGETHER = 64
-"""Chunks deleted by one statement: the limit on its time is no limit on the size of a file."""
 
 
 class UploadNotFound(ValiantError):
@@ -88,25 +87,24 @@ class UploadRepository:
     def delete(self, upload_id: UUID) -> None:
         """Raises UploadNotFound."""
         self._locked(upload_id)
-        self._delete_chunks(upload_id)
-        self.session.execute(delete(UploadRow).where(UploadRow.id == upload_id))
+        self._remove(upload_id)
 
     def sweep(self) -> None:
         """Delete what was given up, and the bytes of what has become a dataset."""
         old = UploadRow.updated_at < NOW - KEPT
         for upload_id in self.session.scalars(select(UploadRow.id).where(old).with_for_update(skip_locked=True)).all():
-            self._delete_chunks(upload_id)
-            self.session.execute(delete(UploadRow).where(UploadRow.id == upload_id))
+            self._remove(upload_id)
         done = select(UploadRow.id).where(UploadRow.dataset_id.is_not(None), UploadRow.chunks > 0)
         for upload_id in self.session.scalars(done.with_for_update(skip_locked=True)).all():
             self._delete_chunks(upload_id)
             self._locked(upload_id).chunks = 0
 
+    def _remove(self, upload_id: UUID) -> None:
+        self._delete_chunks(upload_id)
+        self.session.execute(delete(UploadRow).where(UploadRow.id == upload_id))
+
     def _delete_chunks(self, upload_id: UUID) -> None:
-        mine = UploadChunkRow.upload_id == upload_id
-        count = self.session.scalars(select(func.count()).where(mine)).one()
-        for seq in range(0, count, DELETED_TOGETHER):
-            self.session.execute(delete(UploadChunkRow).where(mine, UploadChunkRow.seq < seq + DELETED_TOGETHER))
+        delete_chunks(self.session, UploadChunkRow.seq, UploadChunkRow.upload_id == upload_id)
 
     def _locked(self, upload_id: UUID) -> UploadRow:
         """The row until the end of the transaction: one at a time adds to it. Raises UploadNotFound."""

@@ -3,6 +3,8 @@
 import pytest
 
 from app.errors import InvalidData
+from app.ingest import csv_header
+from app.ingest.cell_patterns import cell_kind
 
 IRIS = b"5.1,3.5\n4.9,3.0\n"
 
@@ -113,3 +115,22 @@ def test_bytes_that_are_not_in_the_encoding_are_named_by_their_line(faults):
     data = b"a\n" + b"x\n" * 100_000 + b"\x81\n"
     assert faults(data, options={"encoding": "windows-1252"}) == {"/line/100002": "not_in_encoding"}
     assert faults("a\n1\n2".encode("utf-16")[:-1]) == {"/line/3": "not_in_encoding"}
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+@pytest.mark.parametrize("cell", ["0", "ab", "2024-01-01", '"a"', ""])
+def test_a_line_of_more_cells_than_a_table_may_have_is_not_looked_at_in_every_cell(faults, monkeypatch, cell, lines):
+    """Ten times the cells cost no more looks for a header."""
+    looks = []
+    for width in (30_000, 300_000):
+        count = 0
+
+        def counted(value):
+            nonlocal count
+            count += 1
+            return cell_kind(value)
+
+        monkeypatch.setattr(csv_header, "cell_kind", counted)
+        faults(lines * (",".join([cell] * width) + "\n").encode())
+        looks.append(count)
+    assert looks[1] <= looks[0] < 500_000

@@ -1,6 +1,7 @@
 """Datasets: uploaded once, then only read."""
 
 import asyncio
+from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from typing import Annotated
@@ -133,11 +134,9 @@ async def _keep(
     file_format: FileFormat | None,
     options: ReadOptions,
 ) -> Dataset:
-    """In threads of their own: uploads that wait for their turn hold up no other request."""
     if not spool.size:
         raise InvalidData("The file is empty: upload one that has rows.")
     ingest = partial(
-        copy_context().run,
         services.datasets.ingest,
         spool.file,
         name=name,
@@ -147,7 +146,13 @@ async def _keep(
         size_bytes=spool.size,
         digest=spool.digest,
     )
-    dataset = await asyncio.get_running_loop().run_in_executor(services.datasets.threads, ingest)
+    return await make_in_thread(services, response, ingest)
+
+
+async def make_in_thread(services: Services, response: Response, make: Callable[[], Dataset]) -> Dataset:
+    """The new dataset. In threads of their own: uploads that wait for their turn hold up no other request."""
+    making = partial(copy_context().run, make)
+    dataset = await asyncio.get_running_loop().run_in_executor(services.datasets.threads, making)
     response.headers["Location"] = f"/v1/datasets/{dataset.id}"
     return dataset
 

@@ -1,7 +1,6 @@
 """Uploads in parts: a file that broke off is sent on from where it ended."""
 
 import asyncio
-from contextvars import copy_context
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -15,7 +14,7 @@ from app.api.edge.router import READ_WRITE, Router
 from app.api.params.common import ServicesDep
 from app.api.params.reading_options import OptionsOfQuery
 from app.api.routes.datasets import CREATED as DATASET_CREATED
-from app.api.routes.datasets import FORMAT, Name
+from app.api.routes.datasets import FORMAT, Name, make_in_thread
 from app.api.uploads.spool import body_chunks, demand_raw
 from app.errors import RequestTimeout
 from app.schemas.datasets import Dataset, FileFormat
@@ -103,17 +102,8 @@ async def create_dataset_from_upload(
     It is made once: a repeated request returns the same dataset. Where the file cannot be read as requested the upload
     stays, and the request can be repeated with other options.
     """
-    make = partial(
-        copy_context().run,
-        services.uploads.make_dataset,
-        upload_id,
-        name=name,
-        file_format=file_format,
-        options=options,
-    )
-    dataset: Dataset = await asyncio.get_running_loop().run_in_executor(services.datasets.threads, make)
-    response.headers["Location"] = f"/v1/datasets/{dataset.id}"
-    return dataset
+    make = partial(services.uploads.make_dataset, upload_id, name=name, file_format=file_format, options=options)
+    return await make_in_thread(services, response, make)
 
 
 def _described(response: Response, upload: Upload) -> Upload:

@@ -157,8 +157,8 @@ def fit(params: GenerativeBayes, data: Data, context: Context) -> Fit[State]:
     return Fit(state._replace(log_priors=log_priors, categories=categories), warnings=warnings + others)
 
 
-def _density(params: GenerativeBayes, data: Data, apart: int) -> tuple[State, list[str]]:
-    """With its warnings. apart: columns that are no part of it, which have one value."""
+def _density(params: GenerativeBayes, data: Data, left_out: int) -> tuple[State, list[str]]:
+    """With its warnings. left_out: number of columns that are no part of it, which have one value."""
     empty = State(np.zeros(0), None, None, None)
     if params.density == "histogram":
         return empty._replace(histograms=histograms(data, params.n_bins, params.smoothing)), []
@@ -168,7 +168,7 @@ def _density(params: GenerativeBayes, data: Data, apart: int) -> tuple[State, li
         normals, poverty = shared(data)
     else:
         normals, poverty = naive(data, params.shrinkage if params.density == "naive_gaussian" else 0.0)
-    warnings = poverty_warnings(poverty, data, apart)
+    warnings = poverty_warnings(poverty, data, left_out)
     if params.density == "kernel":
         return empty._replace(kernels=kernels(data, normals, params.bandwidth)), warnings
     return empty._replace(normals=normals), warnings
@@ -197,8 +197,8 @@ def explain(params: GenerativeBayes, state: State, x: Matrix) -> list[JSON]:
     """For each row the logarithms in Bayes' rule: of priors, densities by class, and of the density of all classes."""
     if state.categories is None:
         return _explained(state, _densities(state, x))
-    own, rest = category_log_probabilities(state.categories, x), without_categories(state.categories, x)
-    return _explained(state, _densities(state, rest) + own)
+    numbers = without_categories(state.categories, x)
+    return _explained(state, _densities(state, numbers) + category_log_probabilities(state.categories, x))
 
 
 def _densities(state: State, x: Matrix) -> Matrix:
@@ -253,9 +253,8 @@ def _relative(state: State, x: Matrix) -> Matrix:
     Rows that no class could have made get the same density from all.
     """
     if state.categories is not None:
-        rest = state._replace(categories=None)
-        own = category_log_probabilities(state.categories, x)
-        return np.asarray(_relative(rest, without_categories(state.categories, x)) + own)
+        numbers = _relative(state._replace(categories=None), without_categories(state.categories, x))
+        return np.asarray(numbers + category_log_probabilities(state.categories, x))
     if state.normals is not None:
         return comparable_log_densities(state.normals, x)
     found = _free(state, x)

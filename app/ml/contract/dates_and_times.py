@@ -59,6 +59,7 @@ _PERIODS = (
 """Months, quarters and weeks of a year."""
 _OTHERS = (*_NAMED, *_PERIODS)
 _SOME_DIGITS = re.compile(r"\[1-[0-9]\]")
+"""Part of a pattern: in shapes it is any digit, and `_stamps` checks the bounds."""
 CENTURY_DIGITS = 2
 """Digits of a year without its century."""
 DATE_PATTERNS = (*_PATTERNS.values(), *_OTHERS)
@@ -70,46 +71,29 @@ def moments(cells: pa.Array, order: DateOrder) -> pa.Array:
     """Cells without spaces around them as times; null where one is null or no time in this order."""
     if order == "YMD":
         cells = pc.replace_substring_regex(cells, "^([0-9]{4})([0-9]{2})([0-9]{2})$", r"\1-\2-\3")
-    times = _moments(cells, _PATTERNS[order])
-    for pattern in _OTHERS:
-        if times.null_count == cells.null_count:
-            break
-        unread = np.flatnonzero(pc.and_(pc.is_null(times), pc.is_valid(cells)).to_numpy(zero_copy_only=False))
-        others = _moments(cells.take(pa.array(unread)), pattern)
-        if others.null_count < len(others):
-            chosen = np.arange(len(times))
-            chosen[unread] = len(times) + np.arange(len(unread))
-            times = pa.concat_arrays([times, others]).take(pa.array(chosen))
-    return times
+    stamps, sound = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.bool_)
+    for group in group_by_shape(cells):
+        for pattern in (_PATTERNS[order], *_OTHERS):
+            match = compiled(_SOME_DIGITS.sub("[0-9]", pattern)).match(group.shape)
+            if match is None or match.end() < len(group.shape):
+                continue
+            read, is_time = _stamps(_Parts(group.letters, match))
+            first = is_time & ~sound[group.rows]
+            stamps[group.rows[first]], sound[group.rows[first]] = read[first], True
+    return pa.array(stamps, mask=~sound).cast(TIME) if sound.any() else pa.nulls(len(cells), TIME)
 
 
 def may_match(cells: pa.Array, pattern: str) -> bool:
     """False if no cell has the pattern. Many cells are not looked at: for these Arrow is quicker."""
     if len(cells) > FEW_CELLS:
         return True
-    compiled = _compiled(pattern)
-    return any(cell is not None and compiled.search(cell) for cell in cells.to_pylist())
+    search = compiled(pattern).search
+    return any(cell is not None and search(cell) for cell in cells.to_pylist())
 
 
 @lru_cache(256)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
-
-
-def _moments(cells: pa.Array, pattern: str) -> pa.Array:
-    """Cells as times; null where one does not have this pattern."""
-    stamps, sound = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.bool_)
-    for group in group_by_shape(cells):
-        match = _compiled_for_shapes(pattern).match(group.shape)
-        if match is not None and match.end() == len(group.shape):
-            stamps[group.rows], sound[group.rows] = _stamps(_Parts(group.letters, match))
-    return pa.array(stamps, mask=~sound).cast(TIME) if sound.any() else pa.nulls(len(cells), TIME)
-
-
-@lru_cache(256)
-def _compiled_for_shapes(pattern: str) -> re.Pattern[str]:
-    """The pattern with any digit where it has only some: their bounds are checked in `_stamps`."""
-    return re.compile(_SOME_DIGITS.sub("[0-9]", pattern))
 
 
 def _stamps(parts: "_Parts") -> tuple[Numbers, NDArray[np.bool_]]:

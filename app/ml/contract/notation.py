@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pydantic import Field, WithJsonSchema
 
 from app.ml.contract.cell_shapes import ZERO, Bytes, Part, group_by_shape, letters_of, part_of
-from app.ml.contract.dates_and_times import DateOrder, may_match, moments
+from app.ml.contract.dates_and_times import DateOrder, compiled, may_match, moments
 from app.ml.contract.missing_markers import MISSING
 from app.wire import Wire
 
@@ -235,7 +235,7 @@ def _cast_numbers(cells: pa.Array, notation: Notation, of: pa.DataType) -> pa.Ar
     """The numbers in a type, null where a cell is none; a percentage without its sign."""
     numbers, is_number = np.zeros(len(cells), of.to_pandas_dtype()), np.zeros(len(cells), np.bool_)
     for group in group_by_shape(cells):
-        match = _compiled(pattern(notation)).match(group.shape)
+        match = compiled(pattern(notation)).match(group.shape)
         if match is not None and match.end() == len(group.shape) and is_balanced(match):
             numbers[group.rows] = _written_plainly(group.letters, match, notation).cast(of).to_numpy()
             is_number[group.rows] = True
@@ -267,11 +267,6 @@ def _is_negative(match: "re.Match[str]") -> bool:
     """True of a number with a minus sign or, as in accounts, in parentheses or with a minus sign behind it."""
     flat = match["number"].endswith((".", ","))  # 5.- is no debt
     return match["sign"] in {"-", "\u2212"} or match["opened"] != "" or (match["closed"] != "" and not flat)
-
-
-@lru_cache(256)
-def _compiled(expression: str) -> "re.Pattern[str]":
-    return re.compile(expression)
 
 
 @lru_cache(256)

@@ -13,7 +13,7 @@ import numpy as np
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.contract.labels import Class
 from app.ml.statistics.intervals import Bounds, Resamples, hyperbolic_student_t, ratio, score
-from app.ml.statistics.metric_value import FEW_CASES, FEW_OF_A_CLASS, Metric, by_student_t, macro, metric
+from app.ml.statistics.metric_value import FEW_CASES, FEW_OF_A_CLASS, Metric, by_student_t, macro, metric, with_note
 from app.ml.statistics.resampling import Rows, Tally
 
 
@@ -28,19 +28,19 @@ def decisions(
     """
     n, k, rows = truth.size, len(classes), Rows(draws, weights)
     right = assigned == truth
-    hits, given, there = (rows.tally(codes, k) for codes in (np.where(right, truth, -1), assigned, truth))
+    hits, predicted, there = (rows.tally(codes, k) for codes in (np.where(right, truth, -1), assigned, truth))
     metrics = [
         rows.share("accuracy", rows.tally(right - 1, 1), rows.tally(np.zeros(n, np.intp), 1)),
         rows.mean_share("balanced_accuracy", hits, there),
-        _correlation(hits, given, there, rows),
-        *map(macro, (rows.mean_share("precision", hits, given), rows.mean_share("recall", hits, there))),
-        macro(_mean_f1(hits, given, there, rows)),
+        _correlation(hits, predicted, there, rows),
+        *map(macro, (rows.mean_share("precision", hits, predicted), rows.mean_share("recall", hits, there))),
+        macro(_mean_f1(hits, predicted, there, rows)),
     ]
     metrics[1:] = with_few_cases(metrics[1:], truth, k, rows)
-    either = _either(hits, given, there)
+    either = _either(hits, predicted, there)
     for j, label in enumerate(map(str, classes)):
         metrics += [
-            rows.share("precision", hits, given, j, label),
+            rows.share("precision", hits, predicted, j, label),
             rows.share("recall", hits, there, j, label),
             _f1(rows.share("f1", hits, either, j, label)),
         ]
@@ -53,19 +53,17 @@ def with_few_cases(metrics: Sequence[Metric], truth: Labels, k: int, rows: Rows)
     if worths.min(initial=np.inf) >= FEW_CASES:
         return [*metrics]
     return [
-        metric
-        if metric.label is not None or metric.lower is None
-        else metric.model_copy(update={"note": " ".join(filter(None, (metric.note, FEW_OF_A_CLASS)))})
+        with_note(metric, FEW_OF_A_CLASS if metric.label is None and metric.lower is not None else None)
         for metric in metrics
     ]
 
 
-def _either(hits: Tally, given: Tally, there: Tally) -> Tally:
+def _either(hits: Tally, predicted: Tally, there: Tally) -> Tally:
     """Rows of each class or assigned to it, of which the hits are the share F1/(2 − F1)."""
     return Tally(
-        given.rows + there.rows - hits.rows,
-        given.total + there.total - hits.total,
-        given.units + there.units - hits.units,
+        predicted.rows + there.rows - hits.rows,
+        predicted.total + there.total - hits.total,
+        predicted.units + there.units - hits.units,
     )
 
 
@@ -77,8 +75,8 @@ def _f1(jaccard: Metric) -> Metric:
     return metric("f1", value, bounds, jaccard.interval or "", n=jaccard.n, label=jaccard.label)
 
 
-def _mean_f1(hits: Tally, given: Tally, there: Tally, rows: Rows) -> Metric:
-    either = _either(hits, given, there)
+def _mean_f1(hits: Tally, predicted: Tally, there: Tally, rows: Rows) -> Metric:
+    either = _either(hits, predicted, there)
     known = either.total > 0
     shares, trials, pulls = rows.shares(hits, either, known)
     ends = [2 * end / (1 + end) for end in score(shares, trials, max(1.0, trials.sum() - shares.size))]
@@ -86,13 +84,13 @@ def _mean_f1(hits: Tally, given: Tally, there: Tally, rows: Rows) -> Metric:
     return rows.mean_score("f1", 2 * shares / (1 + shares), ends[0], ends[1], slopes, n=int(there.rows.sum()))
 
 
-def _correlation(hits: Tally, given: Tally, there: Tally, rows: Rows) -> Metric:
+def _correlation(hits: Tally, predicted: Tally, there: Tally, rows: Rows) -> Metric:
     """Matthews's correlation of assigned and true classes."""
     n, total, right, by_class, by_truth = (
         int(there.rows.sum()),
         there.total.sum(),
         hits.total.sum(),
-        given.total,
+        predicted.total,
         there.total,
     )
     cross = right * total - by_class @ by_truth
@@ -101,12 +99,14 @@ def _correlation(hits: Tally, given: Tally, there: Tally, rows: Rows) -> Metric:
     if math.isnan(value):
         return metric("mcc", value, None, "", n=n, label=None)
     each, sizes = hits.units.sum(axis=1), there.units.sum(axis=1)
-    of_cross = each * total + right * sizes - given.units @ by_truth - there.units @ by_class
-    of_spreads = [2 * (total * sizes - part.units @ counts) for part, counts in ((given, by_class), (there, by_truth))]
+    of_cross = each * total + right * sizes - predicted.units @ by_truth - there.units @ by_class
+    of_spreads = [
+        2 * (total * sizes - part.units @ counts) for part, counts in ((predicted, by_class), (there, by_truth))
+    ]
     pulls = of_cross / math.sqrt(spreads[0] * spreads[1])
     pulls -= value / 2 * (of_spreads[0] / spreads[0] + of_spreads[1] / spreads[1])
     error = rows.error_of_pulls(pulls)
-    fewest = int(min(rows.worths(there)[there.total > 0].min(), rows.worths(given)[given.total > 0].min()))
+    fewest = int(min(rows.worths(there)[there.total > 0].min(), rows.worths(predicted)[predicted.total > 0].min()))
     return by_student_t(
         "mcc", value, error.value, n, trials=fewest, freedom=error.freedom, bounds_of=hyperbolic_student_t
     )

@@ -22,8 +22,6 @@ from app.ml.numerics.ensembles.agreement import ROUNDING
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.statistics.intervals import CONFIDENCE, Bounds, Resamples, ratio
 from app.ml.statistics.metric_value import (
-    FEW_ROWS,
-    HEAVY_ROWS,
     MEASURES,
     Metric,
     bootstrapped,
@@ -68,9 +66,7 @@ def _r2(name: str, error: Vector, deviation: Vector, rows: Rows, definition: str
     value = 1 - float(ratio(rows.total(squares), rows.total(variation)))
     bounds = rows.log_ratio(squares, variation)
     turned = None if bounds is None else Bounds(-math.expm1(bounds.upper), -math.expm1(bounds.lower))
-    return of_log_ratio(name, value, turned, error.size).model_copy(
-        update={"note": _with_few(definition, turned, rows)}
-    )
+    return of_log_ratio(name, value, turned, error.size, worth=rows.worth(), definition=definition)
 
 
 def _rmse(error: Vector, rows: Rows) -> Metric:
@@ -80,13 +76,7 @@ def _rmse(error: Vector, rows: Rows) -> Metric:
     value = size * math.sqrt(rows.mean(scaled)) if 0 < size < math.inf else size
     bounds = rows.log_ratio(scaled, np.ones_like(error))
     ends = None if bounds is None else Bounds(*(size * math.exp(end / 2) for end in bounds))
-    return of_log_ratio("rmse", value, ends, error.size, note=_with_few(None, ends, rows))
-
-
-def _with_few(note: str | None, bounds: Bounds | None, rows: Rows) -> str | None:
-    """The note, with that on few rows where there are few."""
-    few = FEW_ROWS if bounds is not None and rows.worth() < HEAVY_ROWS else None
-    return " ".join(filter(None, (note, few))) or None
+    return of_log_ratio("rmse", value, ends, error.size, worth=rows.worth())
 
 
 def classification(
@@ -210,8 +200,7 @@ def mean(
         return bootstrapped(name, rows.mean(values), rows.means(values), values.size, confidence=confidence)
     bounds = rows.log_ratio(values, np.ones(values.size), confidence)
     ends = None if bounds is None else Bounds(*map(math.exp, bounds))
-    note = _with_few(None, ends, rows)
-    return of_log_ratio(name, rows.mean(values), ends, values.size, confidence=confidence, note=note)
+    return of_log_ratio(name, rows.mean(values), ends, values.size, worth=rows.worth(), confidence=confidence)
 
 
 def confusion(

@@ -161,8 +161,8 @@ class Resamples(NamedTuple):
     @classmethod
     def of(cls, n: int, rng: np.random.Generator, clusters: Labels | None = None) -> Self:
         """clusters: (n,) codes 0 … of the groups of rows that are drawn as wholes, for rows of a group are alike."""
-        apart = n if clusters is None else int(clusters.max(initial=-1)) + 1
-        groups = min(apart, GROUPS)
+        independent = n if clusters is None else int(clusters.max(initial=-1)) + 1
+        groups = min(independent, GROUPS)
         counts = np.ones((RESAMPLES + (groups if groups > 1 else 0), groups))
         step = 1 + PICKS // groups
         for start in range(0, RESAMPLES, step):
@@ -172,7 +172,7 @@ class Resamples(NamedTuple):
         np.fill_diagonal(counts[RESAMPLES:], 0.0)
         if clusters is None:
             return cls(rng.permutation(n) % groups, counts)
-        dealt = np.arange(apart) if apart <= groups else rng.permutation(apart) % groups
+        dealt = np.arange(independent) if independent <= groups else rng.permutation(independent) % groups
         return cls(dealt[clusters], counts, clustered=True)
 
     @classmethod

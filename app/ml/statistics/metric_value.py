@@ -187,16 +187,31 @@ def by_student_t(
 
 
 def of_log_ratio(
-    name: str, value: float, bounds: Bounds | None, n: int, *, confidence: float = CONFIDENCE, note: str | None = None
+    name: str,
+    value: float,
+    bounds: Bounds | None,
+    n: int,
+    *,
+    worth: float,
+    definition: str | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Metric:
-    """A metric with bounds from those of a ratio of sums by the studentised bootstrap. note: of such bounds."""
+    """A metric with bounds from those of a ratio of sums by the studentised bootstrap.
+
+    worth: the effective number of its n rows, few of which are noted.
+    """
     result = metric(name, value, bounds, "bootstrap (studentised)", n=n, label=None, confidence=confidence)
-    return result.model_copy(update={"note": note}) if note and result.interval else result
+    return with_note(with_note(result, definition), FEW_ROWS if bounds is not None and worth < HEAVY_ROWS else None)
 
 
 def like(one: Metric, other: Metric) -> Metric:
     """The first, with the average and the note of the other."""
     return (macro(one) if other.average else one).model_copy(update={"note": other.note})
+
+
+def with_note(result: Metric, note: str | None) -> Metric:
+    """With a further note; None: as it is."""
+    return result if note is None else result.model_copy(update={"note": " ".join(filter(None, (result.note, note)))})
 
 
 def macro(result: Metric) -> Metric:

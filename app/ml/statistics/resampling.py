@@ -165,9 +165,9 @@ class Rows(NamedTuple):
         how = "clopper-pearson (of effective rows)"
         return metric(name, float(share), bounds, how, n=rows, label=label, confidence=confidence)
 
-    def worth(self, kept: NDArray[np.bool_] | None = None) -> int:
-        """Effective number of rows, or of the groups of rows that are alike. kept: (n,) of these only."""
-        counted = np.ones(self.draws.group.size) if kept is None else kept.astype(np.float64)
+    def worth(self, chosen: NDArray[np.bool_] | None = None) -> int:
+        """Effective number of rows, or of the groups of rows that are alike. chosen: (n,) of these only."""
+        counted = np.ones(self.draws.group.size) if chosen is None else chosen.astype(np.float64)
         if self.draws.clustered:
             return int(effective_rows(self.units(counted)))
         return int(effective_rows(counted if self.weights is None else counted * self.weights))

@@ -43,13 +43,13 @@ def categoricals(data: Data, smoothing: float) -> Categoricals | None:
     by_class = data.targets * data.weights[:, None]
     for number in np.unique(inputs[places]).tolist():
         among = np.flatnonzero(inputs[places] == number)
-        own = data.x[:, places[among]]
-        if among.size > 1 or _indicates(own):
-            weights[among] = _log_shares(own.T @ by_class, smoothing)
+        x = data.x[:, places[among]]
+        if among.size > 1 or _indicates(x):
+            weights[among] = _log_shares(x.T @ by_class, smoothing)
             continue
-        low, high = own.min(), own.max()
+        low, high = x.min(), x.max()
         if high > low:
-            true = ((own[:, 0] - low) / (high - low)) @ by_class
+            true = ((x[:, 0] - low) / (high - low)) @ by_class
             no, yes = _log_shares(np.stack([by_class.sum(axis=0) - true, true]), smoothing)
             weights[among] = (yes - no) / (high - low)
             constants += no - low * (yes - no) / (high - low)
@@ -76,6 +76,6 @@ def category_log_probabilities(categories: Categoricals, x: Matrix) -> Matrix:
 
 def without_categories(categories: Categoricals, x: Matrix) -> Matrix:
     """The rows with 0 in the columns of categories: columns of one value, which no density takes into account."""
-    rest = x.copy()
-    rest[:, categories.columns] = 0.0
-    return rest
+    numbers = x.copy()
+    numbers[:, categories.columns] = 0.0
+    return numbers

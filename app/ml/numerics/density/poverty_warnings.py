@@ -4,15 +4,15 @@ from app.ml.contract.algorithm import Data
 from app.ml.numerics.density.normal import Poverty
 
 
-def poverty_warnings(poverty: Poverty, data: Data, apart: int) -> list[str]:
-    """Warnings of normal densities of these rows. apart: columns that they do not describe."""
-    described, d = [], data.x.shape[1] - apart
-    if poverty.constant > apart:
-        described.append(f"{poverty.constant - apart} of {d} columns are constant and play no part.")
+def poverty_warnings(poverty: Poverty, data: Data, left_out: int) -> list[str]:
+    """Warnings of normal densities of these rows. left_out: number of columns that they do not describe."""
+    described, d = [], data.x.shape[1] - left_out
+    if poverty.constant > left_out:
+        described.append(f"{poverty.constant - left_out} of {d} columns are constant and play no part.")
     directions = data.directions(intercept=True)
     if poverty.rank < directions - poverty.constant:
         described.append(
-            f"The inputs span only {poverty.rank} of {directions - apart} dimensions: the densities are within them."
+            f"The inputs span only {poverty.rank} of {directions - left_out} dimensions: the densities are within them."
         )
     if poverty.borrowing.size:
         described.append(

@@ -41,13 +41,13 @@ def sparse_ridge(
     rows: SparseRows, targets: Matrix, weights: Vector, penalty: float, *, intercept: bool, max_iter: int = 10_000
 ) -> SparseRidge:
     """The minimum of Σ w(y − xβ − b)² + λ‖β‖² for targets (n, k) and a penalty λ above 0; b is 0 without intercept."""
-    if rows.shape[1] <= min(MAX_EQUATIONS, len(rows) - 1):
-        solved = _by_equations(rows, targets, weights, penalty, intercept=intercept)
-        if solved is not None:
-            return solved
     d, total = rows.shape[1], weights.sum()
     mean = weights @ rows / total if intercept else np.zeros(d)
     middle = weights @ targets / total if intercept else np.zeros(targets.shape[1])
+    if d <= min(MAX_EQUATIONS, len(rows) - 1):
+        solved = _by_equations(rows, targets, weights, penalty, mean=mean, middle=middle)
+        if solved is not None:
+            return solved
 
     def back(pull: Vector) -> Vector:
         """Columns less their means, times the weighted rows (n,)."""
@@ -71,14 +71,12 @@ def sparse_ridge(
 
 
 def _by_equations(
-    rows: SparseRows, targets: Matrix, weights: Vector, penalty: float, *, intercept: bool
+    rows: SparseRows, targets: Matrix, weights: Vector, penalty: float, *, mean: Vector, middle: Vector
 ) -> SparseRidge | None:
-    """None where the equations are not to be trusted."""
-    d, total = rows.shape[1], weights.sum()
-    mean = weights @ rows / total if intercept else np.zeros(d)
-    middle = weights @ targets / total if intercept else np.zeros(targets.shape[1])
+    """For columns less `mean` and targets less `middle`. None where the equations are not to be trusted."""
+    d = rows.shape[1]
     scaled = rows.csr * np.sqrt(weights)[:, None]
-    gram = (scaled.T @ scaled).toarray() - total * np.outer(mean, mean)
+    gram = (scaled.T @ scaled).toarray() - weights.sum() * np.outer(mean, mean)
     gram.flat[:: d + 1] = np.maximum(gram.diagonal(), 0.0)
 
     def residuals(coef: Matrix) -> tuple[Matrix, Vector]:
