@@ -1,6 +1,7 @@
 """Closest names: which of the names that exist was probably meant by one that does not."""
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 from difflib import get_close_matches
 from itertools import islice
 
@@ -10,6 +11,13 @@ MOST = 1000
 """Names compared with one that does not exist: each comparison takes microseconds."""
 LISTED = 12
 """Names listed where none of them is close."""
+_left: ContextVar[list[int] | None] = ContextVar("_left", default=None)
+"""Comparisons of names that are left in this context; None: no limit."""
+
+
+def compare_at_most(comparisons: int) -> None:
+    """Bound what a request with thousands of wrong names costs: after so many comparisons, no name is close."""
+    _left.set([comparisons])
 
 
 def quoted(name: str) -> str:
@@ -41,6 +49,12 @@ def closest(name: object, names: Iterable[str]) -> str | None:
     """The name most like this one, upper case or lower, or None if none is much like it."""
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST:
         return None
+    left = _left.get()
+    if left is not None:
+        if left[0] <= 0:
+            return None
+        names = [*names]
+        left[0] -= len(names)
     near = (other for other in names if other and abs(len(other) - len(name)) <= 2 + len(name) // 2)
     by_key = {other.casefold(): other for other in islice(near, MOST)}
     found = get_close_matches(name.casefold(), by_key, n=1)

@@ -1,6 +1,7 @@
 """Validation errors: our own sentence for each type of error, with the closest names and no value."""
 
 import re
+from contextvars import copy_context
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from app.errors import InvalidRequest
 from app.faults import Fault
 from app.ml.jobs.train import TrainRequest
 from app.ml.queries.metrics import MetricsRequest
-from app.suggestions import LONGEST, closest, did_you_mean, quoted
+from app.suggestions import LONGEST, closest, compare_at_most, did_you_mean, quoted
 from app.validation import TEXTS, in_document_order, sentence, validation_faults
 
 ID = "0198c0de-0000-7000-8000-000000000000"
@@ -146,3 +147,12 @@ def test_suggestions_are_bounded_and_clean():
     assert did_you_mean("zzz", ["price"]) == "."
     assert quoted("a\n\x1bb") == "'a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}b'"
     assert len(quoted("x" * 1000)) == LONGEST + 3
+
+
+def test_a_context_compares_no_more_names_than_it_may():
+    def compared(limit):
+        compare_at_most(limit)
+        return [closest(name, ["price", "area"]) for name in ("pricee", "aera", "prise")]
+
+    assert copy_context().run(compared, 4) == ["price", "area", None]
+    assert closest("prise", ["price", "area"]) == "price"

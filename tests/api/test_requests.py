@@ -7,6 +7,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from starlette.testclient import TestClient
 
+from app import suggestions
 from app.api.edge.middleware import SECURITY
 from app.api.edge.strict_route import StrictRoute
 from app.api.fast.route import DirectRoute
@@ -308,3 +309,20 @@ def test_requests_are_counted_by_template_never_by_address(client):
 def test_an_odd_method_does_not_grow_the_metrics(client):
     client.request("BREW", "/livez")
     assert "BREW" not in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs/search:validate", "/v1/models/m/explain"])
+def test_of_thousands_of_faults_the_first_are_listed(client, monkeypatch, path):
+    """Other requests wait meanwhile: its names are compared with no more than those of a body with some faults."""
+    compared = []
+
+    def compare(_name, names, **_how):
+        compared.extend(names)
+        return []
+
+    monkeypatch.setattr(suggestions, "get_close_matches", compare)
+    refusal = client.post(path, json={f"field {number}": 0 for number in range(30_000)})
+    assert refusal.status_code == 422
+    assert len(refusal.json()["errors"]) == 1000
+    assert refusal.json()["detail"].startswith("1000 problems are listed, others are not; the first: field 0: ")
+    assert len(compared) < 21_000

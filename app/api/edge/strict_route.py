@@ -11,14 +11,18 @@ from app.api.edge.admission import GuardedRoute
 from app.api.edge.body import BY_NAME, read
 from app.api.edge.negotiation import demand_json
 from app.errors import InvalidRequest
-from app.faults import Fault
+from app.faults import Fault, summary
 from app.formats.strict_json import parse
 from app.settings import MiB, Settings
+from app.suggestions import compare_at_most
 from app.validation import in_document_order, validation_faults
 
 FORM_BYTES = MiB
-"""Limit on a body with a schema: it holds settings, not data, and may have a fault every few bytes, all of which are
-listed."""
+"""Limit on a body with a schema: it holds settings, not data."""
+LISTED = 1000
+"""Faults of a body that are listed: it may have one every few bytes, and others wait until it has its response."""
+COMPARISONS = 20_000
+"""Names that those which a request has wrong are compared with, in all: each takes microseconds."""
 
 
 class _Read(Request):
@@ -46,22 +50,27 @@ class StrictRoute(GuardedRoute):
         kind = self.body_field.field_info.annotation
 
         async def strict(request: Request) -> Response:
+            compare_at_most(COMPARISONS)
             settings: Settings = request.app.settings
             headers = request.scope[BY_NAME]
             body = await read(request.receive, headers, settings, most=self.most)
             if body:
                 demand_json(headers)
-            value = parse(body, settings.max_json_depth)
+            value, others = parse(body, settings.max_json_depth), False
             try:
                 return await handle(_Read(request, body, value))
             except RequestValidationError as error:
-                faults = validation_faults(error.errors(), kind)
+                errors = error.errors()
+                faults = validation_faults(errors[:LISTED], kind)
                 faults += await self.further_faults(request, value, faults)
+                others = len(errors) > LISTED
             except InvalidRequest as error:
                 faults = [*error.faults]
                 if not faults:
                     raise
-            raise InvalidRequest(faults=in_document_order(faults, value))
+            faults = in_document_order(faults, value)
+            detail = summary(faults, "problems are listed, others are not") if others else ""
+            raise InvalidRequest(detail, faults=faults)
 
         return strict
 
