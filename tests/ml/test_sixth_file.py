@@ -275,9 +275,9 @@ NOTICED = {
 
 @pytest.fixture
 def copy(tmp_path):
-    """The tree without its algorithms' caches, and nothing of the original on its path but the libraries."""
+    """The tree with its bytecode, and nothing of the original on its path but the libraries."""
     for folder in ("app", "tests/ml/contract", "tests/ml/golden"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
