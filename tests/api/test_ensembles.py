@@ -229,6 +229,45 @@ def test_weights_of_stacked_members_are_reported(call):
     assert min(one["weight"] for one in result) >= 0
 
 
+def test_final_estimator_is_shown_in_report_and_explanation_and_members_then_have_no_weight(call):
+    stack = {"name": "stacking", "estimators": [RIDGE, KNN], "final_estimator": {"name": "logistic"}}
+    *members, final = call("report", stack)["summary"]
+    assert [(one["role"], one["weight"]) for one in members] == [("member", None)] * 2
+    assert (final["role"], final["algorithm"]) == ("final_estimator", "logistic")
+    inputs = [(one["column"]["algorithm"], one["column"]["class"]) for one in final["coefficients"]]
+    kinds = ("setosa", "versicolor", "virginica")
+    assert inputs == [(member, kind) for kind in kinds for member in ("ridge", "knn")]
+    np.testing.assert_allclose(
+        np.transpose([one["coefficient"] for one in final["coefficients"]]), final["summary"]["coefficients"]
+    )
+    explained = call("explain", stack)
+    combined = explained["explanations"][0]["final_estimator"]
+    scores = combined["intercept"] + np.sum([one["contribution"] for one in combined["contributions"]], axis=0)
+    assert explained["classes"][int(scores.argmax())] == explained["predictions"][0]
+
+
+def test_tree_as_final_estimator_names_members_in_its_rules_and_path(call):
+    stack = {"name": "stacking", "estimators": [RIDGE, KNN], "final_estimator": TREE}
+    final = call("report", stack, target="length")["summary"][-1]
+    names = [{"member": 0, "algorithm": "ridge", "class": None}, {"member": 1, "algorithm": "knn", "class": None}]
+    assert all(condition["column"] in names for rule in final["rules"] for condition in rule["conditions"])
+    assert {rule["value"][0] for rule in final["rules"]} >= set(call("predict", stack, target="length")["predictions"])
+    explained = call("explain", stack, target="length")
+    combined = explained["explanations"][0]["final_estimator"]["explanation"]
+    assert all(split["column"] in names for split in combined["path"])
+    assert combined["leaf"]["prediction"] == explained["predictions"][0]
+
+
+def test_learner_behind_a_representation_names_coordinates(call):
+    steps = {"name": "two_step", "representation": {"name": "pca", "n_components": 2}, "estimator": TREE}
+    report = call("report", steps)["summary"]
+    splits = {one["column"] for one in report["estimator"]["summary"]["importances"]}
+    assert splits <= {"coordinate 1", "coordinate 2"}
+    assert splits
+    explained = call("explain", steps)["explanations"][0]
+    assert all(split["column"] in {"coordinate 1", "coordinate 2"} for split in explained["explanation"]["path"])
+
+
 def test_rules_that_contradict_each_other_are_reported_and_the_first_decides(call):
     """B6.1, over HTTP."""
     hill = {"tests": [{"column": "place", "op": "==", "value": "hill"}], "then": "versicolor"}

@@ -58,6 +58,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.data import Unlabelled
 from app.ml.numerics.clustering.seeding import canonical_order
+from app.ml.numerics.ensembles.inner_report import describe_fit, explain_row
 from app.ml.numerics.ensembles.member_predictions import explained
 
 
@@ -123,10 +124,13 @@ def predict(params: TwoStep, state: State, x: Matrix) -> Matrix:
 
 
 def explain(params: TwoStep, state: State, x: Matrix) -> list[JSON]:
-    """For each row the prediction of the learner, beside its coordinates."""
+    """For each row the prediction of the learner and its explanation, beside the coordinates that it sees."""
     z = _coordinates(state.representation, x)
     members = explained([(state.estimator, z)])
-    return [member | {"coordinates": coordinates} for member, coordinates in zip(members, z.tolist(), strict=True)]
+    return [
+        member | {"coordinates": row.tolist()} | explain_row(state.estimator, row, _coordinate_name)
+        for member, row in zip(members, z, strict=True)
+    ]
 
 
 def summary(params: TwoStep, state: State) -> JSON:
@@ -134,14 +138,13 @@ def summary(params: TwoStep, state: State) -> JSON:
     return {
         "rows": state.rows,
         "labelled_rows": state.labelled,
-        "representation": _own(state.representation),
-        "estimator": _own(state.estimator),
+        "representation": {"name": state.representation.name, **describe_fit(state.representation, int)},
+        "estimator": {"name": state.estimator.name, **describe_fit(state.estimator, _coordinate_name)},
     }
 
 
-def _own(learned: FittedLearner) -> JSON:
-    report = learned.algorithm.summary
-    return {"name": learned.name} | ({"summary": report(learned.params, learned.state)} if report else {})
+def _coordinate_name(number: int) -> str:
+    return f"coordinate {number + 1}"
 
 
 def _members(params: TwoStep, task: Task) -> list[Member]:

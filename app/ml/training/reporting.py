@@ -186,8 +186,8 @@ def readable(result: Any, preparation: Preparation, classes: Sequence[Class]) ->
 
 
 def _class_of(code: int, classes: Sequence[Class]) -> Class | None:
-    """None for a code below 0, which is of no class."""
-    return classes[code] if code >= 0 else None
+    """None for a code below 0, which is of no class, and where there are no classes."""
+    return classes[code] if classes and code >= 0 else None
 
 
 def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> JSON:
@@ -199,7 +199,7 @@ def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> 
     named |= {key: _class_of(result[key], classes) for key in ("class", "then") if key in result}
     if "classes" in result:
         named["classes"] = [_class_of(code, classes) for code in result["classes"]]
-    if "column" in result:
+    if isinstance(result.get("column"), int):  # else it is a name already: of what a learner inside another sees
         name = named["column"] = preparation.layout.names[result["column"]]
         if "categories" in result:
             levels = next(one.levels or [] for one in preparation.inputs if one.name == name)
