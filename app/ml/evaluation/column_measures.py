@@ -61,6 +61,8 @@ class MeasureOptions(NamedTuple):
     n_neighbors: int = 3
     beta: float = 0.0
     """Weight of redundancy in MIFS."""
+    bias_correction: bool = True
+    """True if information of counts is less the bias of few rows."""
     given: tuple[Values, ...] = ()
     """Columns, of all rows, within whose categories information is conditional."""
 
@@ -137,13 +139,14 @@ def _chi_square(column: Values, target: Values, _: MeasureOptions) -> Found:
 
 def _information(column: Values, target: Values, options: MeasureOptions) -> Found:
     a, b = column.codes(options.max_bins), target.codes(options.max_bins)
-    return in_bits(mutual_information(a, b)), _few(a, b)
+    return in_bits(mutual_information(a, b, bias_correction=options.bias_correction)), _few(a, b)
 
 
 def _conditional(column: Values, target: Values, options: MeasureOptions) -> Found:
     given = joint_codes([one.codes(options.max_bins) for one in options.given])
     a, b = column.codes(options.max_bins), target.codes(options.max_bins)
-    return in_bits(conditional_information(a, b, given)), _few(joint_codes([a, given]), b)
+    found = conditional_information(a, b, given, bias_correction=options.bias_correction)
+    return in_bits(found), _few(joint_codes([a, given]), b)
 
 
 def _nearest(column: Values, target: Values, options: MeasureOptions) -> Found:
@@ -198,8 +201,9 @@ MEASURES_OF_COLUMNS: Mapping[MeasureName, Measure] = {
         _needs_categories,
     ),
     "mutual_information": Measure(
-        "Mutual information in bits, of any dependence, less the bias of few rows (Miller and Madow). Numbers are in "
-        "bins of about equally many rows. The p-value is that of the likelihood-ratio test of the counts.",
+        "Mutual information in bits, of any dependence, less the bias of few rows (Miller and Madow) unless "
+        "`bias_correction` is false. Numbers are in bins of about equally many rows. The p-value is that of the "
+        "likelihood-ratio test of the counts.",
         _information,
     ),
     "nearest_neighbour_information": Measure(
@@ -219,12 +223,14 @@ MEASURES_OF_COLUMNS: Mapping[MeasureName, Measure] = {
     ),
     "conditional_information": Measure(
         "Mutual information in bits within the categories of the columns in `given`: what the column adds to them. "
-        "Less the bias of few rows; numbers are in bins. The p-value is that of the likelihood-ratio test.",
+        "Less the bias of few rows unless `bias_correction` is false; numbers are in bins. The p-value is that of "
+        "the likelihood-ratio test.",
         _conditional,
     ),
     "mifs": Measure(
         "Battiti's MIFS: the columns in the order in which a greedy choice takes them. The value is the mutual "
-        "information in bits with the target, less beta times that with the columns before. It has no test.",
+        "information in bits with the target, less beta times that with the columns before; each less the bias of few "
+        "rows unless `bias_correction` is false. It has no test.",
         _information,
     ),
 }

@@ -141,7 +141,7 @@ def _taken(entries: Sequence[_Entry], options: MeasureOptions, progress: Callabl
         return []
     codes = [_codes(entry.column.values, options.max_bins) for entry in entries]
     relevance = np.array([entry.found.dependence.value for entry in entries]) * NATS
-    taken = mifs(codes, relevance, options.beta, progress)
+    taken = mifs(codes, relevance, options.beta, progress, bias_correction=options.bias_correction)
     return [
         entries[place]._replace(found=entries[place].found._replace(dependence=Dependence(score / NATS)))
         for place, score in zip(taken.order, taken.scores, strict=True)

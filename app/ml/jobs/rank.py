@@ -79,6 +79,11 @@ class RankRequest(Request):
         le=10,
         description="Weight of redundancy in `mifs`: the information shared with columns before. 0: none counts.",
     )
+    bias_correction: bool = Field(
+        True,
+        description="True: `mutual_information`, `conditional_information` and `mifs` are less the bias of few rows "
+        "(Miller and Madow). False: as the shares of the table are, which is exact if its rows are all there are.",
+    )
     given: list[str] = Field(
         [], max_length=10, description="Columns that are known already, for `conditional_information`."
     )
@@ -206,7 +211,7 @@ def run(request: RankRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     columns = _columns(training_set.raw, places)
     chosen = None if request.measures else chosen_measures([one.values for one in columns], target, rows.size)
     names = request.measures if chosen is None else chosen.measures
-    options = MeasureOptions(request.max_bins, request.n_neighbors, request.beta)
+    options = MeasureOptions(request.max_bins, request.n_neighbors, request.beta, request.bias_correction)
     rankings = []
     for place, name in enumerate(names or ()):
         begin, end = (0.1 + 0.9 * (place + more) / len(names or ()) for more in (0, 1))

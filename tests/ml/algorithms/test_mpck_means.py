@@ -82,6 +82,21 @@ def test_plain_metrics_without_pairs_are_kmeans():
     np.testing.assert_allclose(run.metrics.factors @ run.metrics.factors.transpose(0, 2, 1), [np.eye(3)] * 3, atol=1e-9)
 
 
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+def test_full_shrinkage_is_kmeans_with_pairs_in_the_plain_metric(form):
+    params, fit = fitted(X, {}, n_clusters=3, shrinkage=1, metric_form=form)
+    centres = KMeans(3, n_init=20, random_state=0).fit(X).cluster_centers_
+    ours = fit.state.centres
+    np.testing.assert_allclose(ours[np.argsort(ours[:, 0])], centres[np.argsort(centres[:, 0])], atol=1e-6)
+    nearly = fitted(X, {}, n_clusters=3, shrinkage=1 - 1e-9, metric_form=form)[1].state
+    np.testing.assert_array_equal(predict(params, fit.state, X), predict(params, nearly, X))
+    labels = predict(params, fit.state, X)
+    together = {(int(np.flatnonzero(labels == 0)[0]), int(np.flatnonzero(labels == 1)[0])): 1.0}
+    params, fit = fitted(X, together, n_clusters=3, shrinkage=1, metric_form=form, must_link_weight=1e6)
+    assert fit.state.sizes.size == 3
+    assert fit.state.pairs.summary["must_link_violated"] == 0
+
+
 def test_without_pairs_a_metric_is_the_inverse_of_the_shrunk_covariance():
     problem = MetricProblem(X, np.ones(90), Pairs.of(edges_of({}), 90))
     run = metric_lloyd(problem, X[:3], plain(diagonal=False, shrinkage=0.3), 100, np.random.default_rng(0))

@@ -12,6 +12,7 @@ from app.ml.contract.progress import unheard
 from app.ml.evaluation.measure_choice import ENOUGH
 from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs.rank import KIND, RankRequest
+from app.ml.numerics.dependence.quantile_bins import quantile_bins
 from app.ml.training.plan import plan
 from app.ml.training.training_set import TrainingSet
 from tests.ml.jobs.test_combine import flats
@@ -59,6 +60,23 @@ def test_flowers_by_correlation_ratio_are_as_the_analysis_of_variance_has_them()
     assert all(one.value.lower < one.value.value < one.value.upper for one in ranking.columns)
     assert [one.rank for one in ranking.columns] == [1, 2, 3, 4]
     assert "exclusive or" in found.evidence
+
+
+def test_information_without_bias_correction_is_that_of_the_shares():
+    """An exclusive or: each column alone has no information, both have 1 bit, which the correction makes 1.036."""
+    first, second = np.repeat([0, 1], 20), np.tile([0, 1], 20)
+    table = pa.table({"a": np.array(["no", "yes"])[first], "b": np.array(["no", "yes"])[second],
+                      "y": np.array(["no", "yes"])[first ^ second]})  # fmt: skip
+    names = ["mutual_information", "conditional_information", "mifs"]
+    spec = {"target": "y", "measures": names, "given": ["b"], "beta": 0}
+    plain = {one.measure: values(one) for one in ranked(table, bias_correction=False, **spec).rankings}
+    assert plain["mutual_information"] == plain["mifs"] == {"a": 0, "b": 0}
+    assert plain["conditional_information"]["a"] == pytest.approx(1, abs=1e-15)
+    corrected = {one.measure: values(one) for one in ranked(table, **spec).rankings}
+    assert corrected["conditional_information"]["a"] == pytest.approx(1 + 1 / 40 / np.log(2))
+    species = ranked(iris(), target="species", measures=["mutual_information"], max_bins=4, bias_correction=False)
+    expected = mutual_info_score(quantile_bins(iris()["x2"].to_numpy(), 4), iris()["species"]) / np.log(2)
+    assert values(only(species))["x2"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_every_measure_of_numbers_and_classes():

@@ -24,6 +24,7 @@ from app.ml.numerics.clustering.lloyd import means
 from app.ml.numerics.clustering.metrics_by_cluster import (
     ClusterMetrics,
     blend,
+    distance_factor,
     inverse_factor,
     log_determinant,
     squared_lengths,
@@ -128,7 +129,7 @@ def held_parts(
     """For each cluster with rows or violated pairs, in order."""
     edges, rows = problem.pairs.edges, problem.pairs.rows
     one, other, must = labels[rows[edges.first]], labels[rows[edges.second]], edges.values > 0
-    keep, d = 1 - shrinkage, problem.x.shape[1]
+    keep, d = distance_factor(shrinkage), problem.x.shape[1]
     for h in range(len(centres)):
         own = labels == h
         if not own.any():
@@ -168,6 +169,8 @@ def _moved(problem: MetricProblem, run: MetricRun) -> Matrix:
 
 def _learned(problem: MetricProblem, centres: Matrix, run: MetricRun) -> ClusterMetrics:
     factors, shrinkage = run.metrics.factors.copy(), run.metrics.shrinkage
+    if shrinkage == 1:
+        return run.metrics
     for h, held in held_parts(problem, centres, shrinkage, run.labels, diagonal=is_diagonal(run.metrics)):
         factors[h] = _lower(problem, held, factors[h], shrinkage)
     return ClusterMetrics(factors, shrinkage)
@@ -200,7 +203,7 @@ def assigned(
     if not pairs.rows.size:
         return found
     costs = problem.weights[pairs.rows, None] * metrics.costs(problem.x[pairs.rows], centres)
-    keep, own = 1 - metrics.shrinkage, labels[pairs.rows]
+    keep, own = metrics.distance_factor, labels[pairs.rows]
     near = np.array([metrics.squares(problem.gaps, h) for h in range(len(centres))]).T.copy()
     reach = np.array([problem.reach(factor)[0] for factor in metrics.factors])
     rest = *problem.linked, keep * pairs.edges.values, near, reach, own

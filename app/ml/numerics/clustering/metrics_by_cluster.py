@@ -28,6 +28,11 @@ class ClusterMetrics(NamedTuple):
         return cls(np.repeat(one[None], k, axis=0), shrinkage)
 
     @property
+    def distance_factor(self) -> float:
+        """Factor of squared distances in costs."""
+        return distance_factor(self.shrinkage)
+
+    @property
     def offsets(self) -> Vector:
         """(k,) cost of a row beside its distance."""
         traces = np.square(self.factors).sum(axis=(1, 2))
@@ -40,7 +45,12 @@ class ClusterMetrics(NamedTuple):
     def costs(self, x: Matrix, centres: Matrix) -> Matrix:
         """(n, k) of the rows x (n, d) in each cluster, pairs left aside."""
         distances = [self.squares(x - centre, h) for h, centre in enumerate(centres)]
-        return np.ascontiguousarray(((1 - self.shrinkage) * np.array(distances) + self.offsets[:, None]).T)
+        return np.ascontiguousarray((self.distance_factor * np.array(distances) + self.offsets[:, None]).T)
+
+
+def distance_factor(shrinkage: float) -> float:
+    """1 − s; 1 at s = 1, where every metric is the plain one and distances alone decide, as for any s near 1."""
+    return 1 - shrinkage or 1.0
 
 
 def squared_lengths(differences: Matrix, factor: Matrix) -> Vector:

@@ -1,7 +1,7 @@
 """Order of columns by information on the target less what they share with those before: MIFS.
 
 Each step takes the column f that maximises I(C; f) − β Σ I(f; s) over the columns s taken before: relevant, and not
-redundant. β = 0 ranks by information alone. Informations are those of binned columns, less their bias, in nats.
+redundant. β = 0 ranks by information alone. Informations are those of binned columns, in nats.
 
 Reference: Battiti (1994), IEEE Trans. Neural Networks 5:537.
 """
@@ -22,7 +22,14 @@ class Taken(NamedTuple):
     """Score of each when it was taken."""
 
 
-def mifs(columns: Sequence[Labels], relevance: Vector, beta: float, report: Callable[[float], None]) -> Taken:
+def mifs(
+    columns: Sequence[Labels],
+    relevance: Vector,
+    beta: float,
+    report: Callable[[float], None],
+    *,
+    bias_correction: bool = True,
+) -> Taken:
     """Take all of d columns (n,) of codes, -1 where missing, one after the other; the first wins a tie.
 
     relevance: (d,) I(C; f). report: gets the share that is done. Time grows with d².
@@ -37,13 +44,15 @@ def mifs(columns: Sequence[Labels], relevance: Vector, beta: float, report: Call
         left[best] = False
         if beta:
             for other in np.flatnonzero(left).tolist():
-                redundancy[other] += shared(columns[best], columns[other])
+                redundancy[other] += shared(columns[best], columns[other], bias_correction=bias_correction)
         report(len(taken.order) / relevance.size)
     return taken
 
 
-def shared(a: Labels, b: Labels) -> float:
+def shared(a: Labels, b: Labels, *, bias_correction: bool = True) -> float:
     """Information of two columns of codes in the rows that have both; 0 where one is constant in these."""
     both = (a >= 0) & (b >= 0)
-    found = mutual_information(a[both], b[both]).value if both.any() else np.nan
-    return 0.0 if np.isnan(found) else found
+    if not both.any():
+        return 0.0
+    information = mutual_information(a[both], b[both], bias_correction=bias_correction).value
+    return 0.0 if np.isnan(information) else information

@@ -40,6 +40,13 @@ def test_every_column_is_taken_once_and_progress_ends_at_1():
     assert done == [0.25, 0.5, 0.75, 1]
 
 
+def test_redundancy_of_few_rows_is_less_its_bias_only_on_request():
+    a, b = A[:50], B[:50]
+    assert shared(a, b, bias_correction=False) > shared(a, b)
+    plain = mifs([a, b], np.array([1.0, 0.9]), 1.0, unheard, bias_correction=False)
+    assert plain.scores[1] == pytest.approx(0.9 - mutual_information(a, b, bias_correction=False).value)
+
+
 def test_rows_that_lack_a_value_do_not_count():
     a, b = A.copy(), B.copy()
     a[:500], b[400:900] = -1, -1
