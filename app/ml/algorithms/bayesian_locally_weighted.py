@@ -52,7 +52,7 @@ class BayesianLocallyWeighted(Params):
         None, gt=0, le=1e300, description="Kernel width W, a squared distance; null: chosen by leave-one-out."
     )
     prior_variance: float = Field(
-        1e4, gt=0, le=1e15, description="Prior variance of each coefficient, relative to that of the noise."
+        1e4, ge=1e-100, le=1e15, description="Prior variance of each coefficient, relative to that of the noise."
     )
     prior_shape: float = Field(
         0.5, gt=0, le=1e6, description="Shape k of the Gamma prior of 1/σ²: it counts as 2k rows."

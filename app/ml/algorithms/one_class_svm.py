@@ -101,7 +101,8 @@ def fit(params: OneClassSVM, data: Data, context: Context) -> Fit[State]:
     n = len(data.x)
     kept, nu = Kept.of(params, data, movable=False), _share(params, n)
     bounds = data.weights * (n / data.weights.sum())
-    total = nu * n
+    # Below the least bound no coefficient reaches its own, and the solution is the same up to its scale.
+    total = max(nu * n, 0.5 * float(bounds[bounds > 0].min()))
     start = _start(kept.rows, bounds, total)
     problem = Problem(np.zeros(n), np.zeros(n), bounds, start, negligible=_scattered(kept.rows.diagonal, bounds, total))
     found = solve(kept.rows, problem, params.settings())

@@ -52,14 +52,14 @@ class RandomProjection(Params):
     )
     eps: float = Field(
         0.5,
-        gt=0,
+        ge=1e-6,
         lt=1,
         description="Largest relative error of squared distances between training rows that the number of directions "
         "is chosen for; without effect beside `n_components`.",
     )
     failure_probability: float = Field(
         0.05,
-        gt=0,
+        ge=1e-100,
         lt=1,
         description="Probability, over the draw of the directions, with which some pair may have a larger error than "
         "the one that is guaranteed.",

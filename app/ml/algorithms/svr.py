@@ -68,7 +68,7 @@ class SVR(MachineParams):
 
     C: float | None = Field(
         1.0,
-        gt=0,
+        ge=1e-100,
         le=1e12,
         description="Cost of a row beyond the tube, beside ½‖w‖²: larger fits the training rows more closely. Null: "
         "infinite, a hard tube.",

@@ -47,6 +47,8 @@ TIGHTER = 0.1
 """Factor of the tolerance where the gap is not closed yet."""
 ROUNDING = 1e-13
 """Residuals that differ by this share of their size are equal but for rounding."""
+UNREACHABLE = 2e-15
+"""Share of their size below which no step brings residuals nearer to each other."""
 
 
 class Problem(NamedTuple):
@@ -160,7 +162,7 @@ class _Run:
             self._tol *= TIGHTER
 
     def _steps(self, until: int) -> int:
-        cache = self._cache
+        cache, tol = self._cache, max(self._tol, UNREACHABLE * self._size)
         while True:
             status = pair_steps(
                 self._r,
@@ -174,7 +176,7 @@ class _Run:
                 cache.values,
                 cache.slots,
                 cache.used,
-                self._tol,
+                tol,
                 self._tiny,
                 until,
                 self._counts,
@@ -215,9 +217,13 @@ class _Run:
         self._look(np.arange(self._coef.size))
 
     def _closed(self, found: Solution) -> bool:
-        size = np.abs(self._residual).max(initial=0.0) + np.abs(self._problem.linear).max(initial=0.0)
         closed = self._problem.share(found.gap, found.objective) <= self._settings.tol
-        return closed or self._tol <= ROUNDING * size
+        return closed or self._tol <= ROUNDING * self._size
+
+    @property
+    def _size(self) -> float:
+        """Size of the numbers that residuals are sums of."""
+        return float(np.abs(self._residual).max(initial=0.0) + np.abs(self._problem.linear).max(initial=0.0))
 
     def _solution(self, *, converged: bool) -> Solution:
         found = solution_of(self._problem, self._coef, self._residual, int(self._counts[ITERATIONS]))
