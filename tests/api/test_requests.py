@@ -326,3 +326,11 @@ def test_of_thousands_of_faults_the_first_are_listed(client, monkeypatch, path):
     assert len(refusal.json()["errors"]) == 1000
     assert refusal.json()["detail"].startswith("1000 problems are listed, others are not; the first: field 0: ")
     assert len(compared) < 21_000
+
+
+def test_of_thousands_of_faults_of_values_the_first_are_listed(client):
+    body = {"task": "classification", "truth": ["a", "b"], "predicted": ["a", "b"]}
+    refusal = client.post("/v1/metrics", json=body | {"costs": {"classes": ["a", "b"], "costs": [[0.5]] * 3000}})
+    assert refusal.status_code == 422
+    assert len(refusal.json()["errors"]) == 1000
+    assert refusal.json()["detail"].startswith("1000 problems are listed, others are not; the first: ")

@@ -56,21 +56,21 @@ class StrictRoute(GuardedRoute):
             body = await read(request.receive, headers, settings, most=self.most)
             if body:
                 demand_json(headers)
-            value, others = parse(body, settings.max_json_depth), False
+            value, unread = parse(body, settings.max_json_depth), False
             try:
                 return await handle(_Read(request, body, value))
             except RequestValidationError as error:
                 errors = error.errors()
-                faults = validation_faults(errors[:LISTED], kind)
+                faults, unread = validation_faults(errors[:LISTED], kind), len(errors) > LISTED
                 faults += await self.further_faults(request, value, faults)
-                others = len(errors) > LISTED
             except InvalidRequest as error:
                 faults = [*error.faults]
                 if not faults:
                     raise
-            faults = in_document_order(faults, value)
-            detail = summary(faults, "problems are listed, others are not") if others else ""
-            raise InvalidRequest(detail, faults=faults)
+            listed = in_document_order(faults[:LISTED], value)
+            cut = unread or len(faults) > LISTED
+            detail = summary(listed, "problems are listed, others are not") if cut else ""
+            raise InvalidRequest(detail, faults=listed)
 
         return strict
 
