@@ -32,8 +32,11 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
     >>> "The dataset has no such column" + did_you_mean("PRICEE", ["area", "price"])
     "The dataset has no such column; did you mean 'price'?"
     """
-    found = closest(name, names)
-    return f"; did you mean {quoted(found)}?" if found is not None else "."
+    return _proposal(closest(name, names))
+
+
+def _proposal(near: str | None) -> str:
+    return "." if near is None else f"; did you mean {quoted(near)}?"
 
 
 def no_such(lack: str, name: str, names: Iterable[str]) -> str:
@@ -54,7 +57,7 @@ def closest(name: object, names: Iterable[str]) -> str | None:
         if left[0] <= 0:
             return None
         names = [*names]
-        left[0] -= len(names)
+        left[0] -= min(len(names), MOST)
     near = (other for other in names if other and abs(len(other) - len(name)) <= 2 + len(name) // 2)
     by_key = {other.casefold(): other for other in islice(near, MOST)}
     found = get_close_matches(name.casefold(), by_key, n=1)
@@ -68,6 +71,7 @@ def one_of(name: object, names: Iterable[str]) -> str:
     '; known are area, price.'
     """
     known = list(names)
-    if closest(name, known) is None and 0 < len(known) <= LISTED:
+    near = closest(name, known)
+    if near is None and 0 < len(known) <= LISTED:
         return f"; known are {', '.join(known)}."
-    return did_you_mean(name, known)
+    return _proposal(near)

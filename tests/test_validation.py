@@ -13,7 +13,7 @@ from app.errors import InvalidRequest
 from app.faults import Fault
 from app.ml.jobs.train import TrainRequest
 from app.ml.queries.metrics import MetricsRequest
-from app.suggestions import LONGEST, closest, compare_at_most, did_you_mean, quoted
+from app.suggestions import LONGEST, closest, compare_at_most, did_you_mean, one_of, quoted
 from app.validation import TEXTS, in_document_order, sentence, validation_faults
 
 ID = "0198c0de-0000-7000-8000-000000000000"
@@ -155,4 +155,14 @@ def test_a_context_compares_no_more_names_than_it_may():
         return [closest(name, ["price", "area"]) for name in ("pricee", "aera", "prise")]
 
     assert copy_context().run(compared, 4) == ["price", "area", None]
+
+    def listed(limit):
+        compare_at_most(limit)
+        return [one_of(name, ["price", "area"]) for name in ("pricee", "aera", "prise")]
+
+    assert copy_context().run(listed, 4) == [
+        "; did you mean 'price'?",
+        "; did you mean 'area'?",
+        "; known are price, area.",
+    ]
     assert closest("prise", ["price", "area"]) == "price"

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from app.ingest.csv_header import column_kind, columns_of, has_header, has_names
 from app.ingest.reader_result import NAME_LENGTH, check_names, refuse
 from app.ingest.upload_options import DuplicateNames, ReadOptions
 from app.ingest.uploaded_file import BOM, NOT_UTF8, Limits
+from app.ml.contract.distinct_names import TakenNames
 from app.ml.contract.missing_markers import MARKERS, MISSING
 from app.ml.tables.csv_dialect import MAX_LINES_ABOVE, SAMPLED_ROWS, Dialect, usual_width
 
@@ -238,7 +238,7 @@ def _named(first: Sequence[str], rows: Sequence[Sequence[str]], options: ReadOpt
     unnamed = tuple(number for number, name in enumerate(names) if not name)
     index = None
     warnings = tidy_names(names, options)
-    taken = _TakenNames(names)
+    taken = TakenNames(names)
     for number in unnamed:
         if number == 0 and len(names) > 1 and _counts_up([row[0].strip() for row in rows if row]):
             names[number] = index = taken.free("index")
@@ -256,23 +256,6 @@ def _named(first: Sequence[str], rows: Sequence[Sequence[str]], options: ReadOpt
     )
 
 
-class _TakenNames:
-    """The names of a header, of which a new one must differ."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = set(names)
-        self._tried = Counter[str]()
-
-    def free(self, name: str) -> str:
-        """Take the name, or it with the first number that makes it new."""
-        candidate = name
-        while candidate in self._names:
-            self._tried[name] += 1
-            candidate = f"{name}_{self._tried[name] + 1}"
-        self._names.add(candidate)
-        return candidate
-
-
 def tidy_names(names: list[str], options: ReadOptions) -> list[str]:
     """Shorten and number names in place; returns a warning about each."""
     return [*_shorten(names), *(_number(names) if options.duplicate_names is DuplicateNames.NUMBER else ())]
@@ -280,7 +263,7 @@ def tidy_names(names: list[str], options: ReadOptions) -> list[str]:
 
 def _shorten(names: list[str]) -> Iterator[str]:
     """Cut names that are too long, and warn about each."""
-    taken = _TakenNames(names)
+    taken = TakenNames(names)
     for number, name in enumerate(names):
         if len(name) > NAME_LENGTH:
             names[number] = taken.free(name[: NAME_LENGTH - 10].rstrip())
@@ -289,7 +272,7 @@ def _shorten(names: list[str]) -> Iterator[str]:
 
 def _number(names: list[str]) -> Iterator[str]:
     """Number names that occur before, and warn about each."""
-    taken = _TakenNames(names)
+    taken = TakenNames(names)
     before = set[str]()
     for number, name in enumerate(names):
         if name and name in before:

@@ -102,7 +102,7 @@ def test_pages_of_wide_tables_are_short(services, kept, monkeypatch):
 
 
 def test_delete_takes_the_chunks_along(services, kept, monkeypatch):
-    monkeypatch.setattr("app.store.datasets.DELETED_TOGETHER", 2)
+    monkeypatch.setattr("app.store.chunk_rows.DELETED_TOGETHER", 2)
     with services.work() as w:
         w.datasets.delete(kept.id)
     with services.work() as w:

@@ -14,15 +14,12 @@ from app.errors import InvalidRequest
 from app.faults import Fault, summary
 from app.formats.strict_json import parse
 from app.settings import MiB, Settings
-from app.suggestions import compare_at_most
 from app.validation import in_document_order, validation_faults
 
 FORM_BYTES = MiB
 """Limit on a body with a schema: it holds settings, not data."""
 LISTED = 1000
 """Faults of a body that are listed: it may have one every few bytes, and others wait until it has its response."""
-COMPARISONS = 20_000
-"""Names that those which a request has wrong are compared with, in all: each takes microseconds."""
 
 
 class _Read(Request):
@@ -50,7 +47,6 @@ class StrictRoute(GuardedRoute):
         kind = self.body_field.field_info.annotation
 
         async def strict(request: Request) -> Response:
-            compare_at_most(COMPARISONS)
             settings: Settings = request.app.settings
             headers = request.scope[BY_NAME]
             body = await read(request.receive, headers, settings, most=self.most)

@@ -59,7 +59,7 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.numerics.ensembles.inner_report import describe_fit, explain_row
-from app.ml.numerics.ensembles.member_predictions import explained
+from app.ml.numerics.ensembles.member_predictions import by_row
 from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
@@ -126,11 +126,11 @@ def weights(predictions: Matrix, target: Vector, rows: Vector) -> Vector:
 
 def explain(params: Stacking, state: State, x: Matrix) -> list[JSON]:
     """For each row the prediction of every member, and how the final estimator combines them."""
-    explanations = explained([(member, x) for member in state.members])
+    predictions = [member.predict(x) for member in state.members]
+    explanations = by_row([member.name for member in state.members], predictions)
     if state.second is None:
         return explanations
-    rows = _inputs([member.predict(x) for member in state.members])
-    names = partial(_input_name, params)
+    rows, names = _inputs(predictions), partial(_input_name, params)
     return [
         explanation | {"final_estimator": {"algorithm": state.second.name, **explain_row(state.second, row, names)}}
         for explanation, row in zip(explanations, rows, strict=True)

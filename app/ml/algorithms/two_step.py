@@ -104,7 +104,7 @@ def _all_rows(data: Data, x: Matrix) -> Data:
 def _mapped(data: Data, rest: Unlabelled, representation: FittedLearner) -> Data:
     """The labelled rows by their coordinates, and the others beside them."""
     z = _coordinates(representation, data.x)
-    names = [f"coordinate {place + 1}" for place in range(z.shape[1])]
+    names = [*map(_coordinate_name, range(z.shape[1]))]
     return data.mapped(z, names, rest._replace(x=_coordinates(representation, rest.x)) if len(rest.x) else None)
 
 

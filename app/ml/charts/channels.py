@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from app.ml.charts.specification import Specification, printable
 from app.ml.contract.algorithm import JSON
+from app.ml.contract.distinct_names import TakenNames
 
 BAR_STEP = 22
 """Height of a bar with its gap, in pixels."""
@@ -53,10 +54,5 @@ def distinct(names: Sequence[str]) -> list[str]:
     >>> distinct(["1", "1", "2"])
     ['1', '1 (2)', '2']
     """
-    found: list[str] = []
-    for name in map(printable, names):
-        count = 1
-        while (candidate := name if count == 1 else f"{name} ({count})") in found:
-            count += 1
-        found.append(candidate)
-    return found
+    taken = TakenNames(form="{} ({})")
+    return [taken.free(printable(name)) for name in names]

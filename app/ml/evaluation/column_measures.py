@@ -143,10 +143,10 @@ def _information(column: Values, target: Values, options: MeasureOptions) -> Fou
 
 
 def _conditional(column: Values, target: Values, options: MeasureOptions) -> Found:
-    given = joint_codes([one.codes(options.max_bins) for one in options.given])
+    strata = joint_codes([values.codes(options.max_bins) for values in options.given])
     a, b = column.codes(options.max_bins), target.codes(options.max_bins)
-    found = conditional_information(a, b, given, bias_correction=options.bias_correction)
-    return in_bits(found), _few(joint_codes([a, given]), b)
+    information = conditional_information(a, b, strata, bias_correction=options.bias_correction)
+    return in_bits(information), _few(joint_codes([a, strata]), b)
 
 
 def _nearest(column: Values, target: Values, options: MeasureOptions) -> Found:

@@ -46,8 +46,8 @@ class PredictedRows(NamedTuple):
 
     def take(self, places: Labels) -> "PredictedRows":
         weights = None if self.weights is None else self.weights[places]
-        own = self.numbers[places], self.codes[places], self.probabilities[places]
-        return PredictedRows(*own, weights, among(self.groups, places))
+        groups = among(self.groups, places)
+        return PredictedRows(self.numbers[places], self.codes[places], self.probabilities[places], weights, groups)
 
 
 class Division(NamedTuple):

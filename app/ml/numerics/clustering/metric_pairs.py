@@ -203,18 +203,18 @@ def assigned(
     if not pairs.rows.size:
         return found
     costs = problem.weights[pairs.rows, None] * metrics.costs(problem.x[pairs.rows], centres)
-    keep, own = metrics.distance_factor, labels[pairs.rows]
+    scale, pair_labels = metrics.distance_factor, labels[pairs.rows]
     near = np.array([metrics.squares(problem.gaps, h) for h in range(len(centres))]).T.copy()
     reach = np.array([problem.reach(factor)[0] for factor in metrics.factors])
-    rest = *problem.linked, keep * pairs.edges.values, near, reach, own
-    single = np.arange(own.size)
+    rest = *problem.linked, scale * pairs.edges.values, near, reach, pair_labels
+    single = np.arange(pair_labels.size)
     for _ in range(MOST_SWEEPS):
         turns = rng.permutation(len(pairs.ends))
         moves = assign_groups_by_metric(costs, turns, pairs.groups, pairs.members, pairs.ends, *rest)
-        moves += assign_groups_by_metric(costs, rng.permutation(own.size), single, single, single + 1, *rest)
+        moves += assign_groups_by_metric(costs, rng.permutation(pair_labels.size), single, single, single + 1, *rest)
         if not moves:
             break
-    found[pairs.rows] = own
+    found[pairs.rows] = pair_labels
     return found
 
 

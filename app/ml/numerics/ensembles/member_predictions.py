@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,14 @@ from app.ml.contract.algorithm import JSON, Data, FittedLearner, Matrix, Task
 
 def explained(members: Sequence[tuple[FittedLearner, Matrix]]) -> list[JSON]:
     """For each row the prediction of every member, from its own matrix (n, ·): a number, or the shares of classes."""
-    result = [(member.name, member.predict(x).tolist()) for member, x in members]
+    return by_row([member.name for member, _ in members], [member.predict(x) for member, x in members])
+
+
+def by_row(names: Sequence[str], predictions: Sequence[NDArray[Any]]) -> list[JSON]:
+    """For each row the prediction (n, ·) of every member, with the name of its algorithm."""
     return [
-        {"members": [{"algorithm": name, "prediction": values[row]} for name, values in result]}
-        for row in range(len(members[0][1]))
+        {"members": [{"algorithm": name, "prediction": value} for name, value in zip(names, values, strict=True)]}
+        for values in zip(*(prediction.tolist() for prediction in predictions), strict=True)
     ]
 
 
