@@ -90,11 +90,12 @@ def stack(pytestconfig):
 
 
 @pytest.fixture(autouse=True)
-def _logs_of_this_test():
-    """What a test sets up for logs, as a command does, ends with it: the stream that it captured is closed."""
+def _commands_of_this_test():
+    """What a command sets up in this process ends with its test: logs, whose stream is closed, and absent libraries."""
     handlers, handler = logging.root.handlers[:], logs._own[0]
     yield
     logging.root.handlers, logs._own[0] = handlers, handler
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "_Absent"]
 
 
 @pytest.fixture(scope="module", autouse=True)
