@@ -28,7 +28,7 @@ def log_h(z: Matrix) -> Matrix:
     """Logarithm of φ(z) + z Φ(z), of any shape.
 
     >>> log_h(np.array([0.0, -40.0])).round(6).tolist()
-    [-0.918939, -808.298562]
+    [-0.918939, -808.298568]
     """
     near = np.maximum(z, -1.0)
     plain = np.log(np.exp(-0.5 * near**2 - LOG_ROOT) + near * scipy.special.ndtr(near))

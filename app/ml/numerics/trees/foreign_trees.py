@@ -58,7 +58,7 @@ def last_left(threshold: Vector, strict: NDArray[np.bool_], *, single: bool, zer
     >>> bool(np.float32(b) < 0.5), bool(np.float32(np.nextafter(b, 1)) < 0.5)
     (True, False)
     >>> last_left(np.array([-1e-35, 1e-36]), np.zeros(2, np.bool_), single=False, zero=1e-35).tolist()
-    [-1.0000000000000002e-35, 1e-35]
+    [-1.0000000000000001e-35, 1e-35]
     """
     if np.isnan(threshold).any() or np.isneginf(threshold).any():
         raise damaged("A threshold of a split is not a number.")
