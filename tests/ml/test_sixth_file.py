@@ -130,7 +130,7 @@ from app.ml.contract.algorithm import (
 class Far(Params):
     """Rows far from the middle."""
 
-    share: float = Field(0.25, ge=0.01, lt=1, description="Share of the training rows that are outliers.")
+    share: float = Field(0.25, ge=0.02, lt=1, description="Share of the training rows that are outliers.")
 
 
 class State(NamedTuple):
