@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
+from app.ml.numerics.row_blocks import summed
 
 BLOCK = 1024
 """Rows worked on at a time."""
@@ -52,19 +53,25 @@ def _about(x: Matrix, weights: Vector, shift: Vector) -> Covariance:
     """The covariances, by sums about the shift."""
     d, even = x.shape[1], bool((weights == weights[0]).all())
     share = weights / weights.sum()
-    gram, total = np.zeros((d, d), order="F"), np.zeros(d)
-    buffer = np.empty((min(BLOCK, len(x)), d))
-    for start in range(0, len(x), BLOCK):
-        rows = x[start : start + BLOCK]
-        if shift.any():
-            rows = np.subtract(rows, shift, out=buffer[: len(rows)])
-        if even:
-            total += rows.sum(axis=0)
-        else:
-            root = np.sqrt(share[start : start + BLOCK])
-            rows = np.multiply(rows, root[:, None], out=buffer[: len(rows)])
-            total += root @ rows
-        gram = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=gram, overwrite_c=True)
+
+    def sums(section: slice) -> tuple[Matrix, Vector]:
+        gram, total = np.zeros((d, d), order="F"), np.zeros(d)
+        buffer = np.empty((min(BLOCK, len(x)), d))
+        for start in range(section.start, section.stop, BLOCK):
+            block = slice(start, min(start + BLOCK, section.stop))
+            rows = x[block]
+            if shift.any():
+                rows = np.subtract(rows, shift, out=buffer[: len(rows)])
+            if even:
+                total += rows.sum(axis=0)
+            else:
+                root = np.sqrt(share[block])
+                rows = np.multiply(rows, root[:, None], out=buffer[: len(rows)])
+                total += root @ rows
+            gram = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=gram, overwrite_c=True)
+        return gram, total
+
+    gram, total = summed(sums, len(x), d)
     if even:
         gram, total = gram / len(x), total / len(x)
     half = gram - np.outer(total, total)

@@ -13,6 +13,7 @@ import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.positive_system import Factored
+from app.ml.numerics.row_blocks import summed
 
 BLOCK = 1024
 """Rows worked on at a time."""
@@ -101,6 +102,13 @@ def _near_the_mean(x: Matrix, y: Matrix) -> Vector:
 
 def _sums(x: Matrix, y: Matrix, weights: Vector, shift: Vector) -> tuple[Matrix, Vector]:
     """Weighted sums of the products (d + k, d + k), and of the values (d + k,), of both matrices less the shift."""
+    gram, total = summed(lambda rows: _part_sums(x[rows], y[rows], weights[rows], shift), len(x), len(shift))
+    gram += np.triu(gram, 1).T
+    return gram, total
+
+
+def _part_sums(x: Matrix, y: Matrix, weights: Vector, shift: Vector) -> tuple[Matrix, Vector]:
+    """The same of some rows, the products in the upper triangle; zeros are in the lower one."""
     d, m = x.shape[1], len(shift)
     even = bool((weights == 1).all())
     gram, total = np.zeros((m, m), order="F"), np.zeros(m)
@@ -120,7 +128,6 @@ def _sums(x: Matrix, y: Matrix, weights: Vector, shift: Vector) -> tuple[Matrix,
                 part *= root[:, None]
             gram = scipy.linalg.blas.dsyrk(1.0, part.T, beta=1.0, c=gram, overwrite_c=True)
             total += root @ part
-    gram += np.triu(gram, 1).T  # both ways leave the lower triangle zero
     return gram, total
 
 
@@ -132,17 +139,22 @@ def residuals_of_rows(
     small = x.size <= SMALL
     close = not small and bool((mean**2 * weights.sum() <= gram.diagonal()).all())  # centring afterwards is as good
     constant = middle - mean @ coef if close else middle
-    gradient, left, square = np.zeros_like(coef), np.zeros(len(middle)), np.zeros(len(middle))
-    for rows in _blocks(len(x)):
-        part = x[rows] if close else x[rows] - mean
-        part = part.astype(np.longdouble) if small else part
-        residual = y[rows] - constant - part @ coef
-        weighted = weights[rows, None] * residual
-        gradient += part.T @ weighted
-        left += weighted.sum(axis=0)
-        square += (weighted * residual).sum(axis=0)
+
+    def sums(section: slice) -> tuple[Matrix, Vector, Vector]:
+        gradient, left, square = np.zeros_like(coef), np.zeros(len(middle)), np.zeros(len(middle))
+        for rows in _blocks(section.stop, BLOCK, section.start):
+            part = x[rows] if close else x[rows] - mean
+            part = part.astype(np.longdouble) if small else part
+            residual = y[rows] - constant - part @ coef
+            weighted = weights[rows, None] * residual
+            gradient += part.T @ weighted
+            left += weighted.sum(axis=0)
+            square += (weighted * residual).sum(axis=0)
+        return gradient, left, square
+
+    gradient, left, square = summed(sums, len(x), 1)
     return gradient - np.outer(mean, left) if close else gradient, square
 
 
-def _blocks(rows: int, step: int = BLOCK) -> Iterator[slice]:
-    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+def _blocks(stop: int, step: int = BLOCK, start: int = 0) -> Iterator[slice]:
+    return (slice(first, min(first + step, stop)) for first in range(start, stop, step))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -106,8 +107,13 @@ class CrossEntropy:
         b = self.unpacked(point)
         coef, constant = self.plain(b)
         shrunk = self.penalty[:, None] * b
-        value, sums = 0.5 * float((shrunk * b).sum()), np.zeros_like(b)
-        value += (_add_compiled if self._compiled else _add)(self, Linear(coef, constant), sums)
+        value = 0.5 * float((shrunk * b).sum())
+        part = partial(_compiled_sums if self._compiled else _sums, self, Linear(coef, constant))
+        if sparse(self.x) is None:
+            losses, sums = row_blocks.summed(part, len(self.x), 1)
+        else:
+            losses, sums = part(slice(0, len(self.x)))
+        value += losses
         sums[:-1] -= np.outer(self.offset, sums[-1])
         sums[:-1] /= self.unit[:, None]
         return value, (sums + shrunk).ravel()
@@ -126,14 +132,19 @@ class CrossEntropy:
         """The Hessian for two classes, from products in 32 bits of rows that are read once."""
         coef, constant = self.plain(self.unpacked(point))
         d, one = len(coef), np.ascontiguousarray(coef[:, 0])
-        products, sums, mass = np.zeros((d, d)), np.zeros(d), 0.0
-        for rows in self.blocks():
-            x = self.x[rows]
-            spread, scaled = np.empty(len(x)), np.empty(x.shape, np.float32)
-            row_sums.spread_rows(x, self.weights[rows], one, constant.item(), spread, scaled)
-            products += scaled.T @ scaled
-            sums += spread.astype(np.float32) @ scaled
-            mass += float(spread @ spread)
+
+        def part(section: slice) -> tuple[Matrix, Vector, float]:
+            products, sums, mass = np.zeros((d, d)), np.zeros(d), 0.0
+            for rows in self.blocks(section):
+                x = self.x[rows]
+                spread, scaled = np.empty(len(x)), np.empty(x.shape, np.float32)
+                row_sums.spread_rows(x, self.weights[rows], one, constant.item(), spread, scaled)
+                products += scaled.T @ scaled
+                sums += spread.astype(np.float32) @ scaled
+                mass += float(spread @ spread)
+            return products, sums, mass
+
+        products, sums, mass = row_blocks.summed(part, len(self.x), d)
         return self.about_means(products, sums, mass) + np.diag(self.penalty)
 
     def double_precision_hessian(self, point: Vector) -> Matrix:
@@ -146,10 +157,15 @@ class CrossEntropy:
         d, s = len(coef), len(constant)
         if s == 1:
             return np.asarray(self.each_score(point)[0] + np.diag(self.penalty), np.float64)
-        pairs = np.zeros((s * (d + 1), s * (d + 1)))
-        for rows in self.blocks():
-            x, p = dense(self.x[rows]), probabilities(_product(self.x[rows], coef) + constant)
-            _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
+
+        def part(section: slice) -> tuple[Matrix]:
+            pairs = np.zeros((s * (d + 1), s * (d + 1)))
+            for rows in self.blocks(section):
+                x, p = dense(self.x[rows]), probabilities(_product(self.x[rows], coef) + constant)
+                _add_pairs(pairs, x, p * np.sqrt(self.weights[rows])[:, None])
+            return (pairs,)
+
+        (pairs,) = row_blocks.summed(part, len(self.x), s * (d + 1))
         crossed = pairs.reshape(s, d + 1, s, d + 1)
         blocks = np.zeros((d + 1, s, d + 1, s))
         for i, own in enumerate(self.each_score(point)):
@@ -167,16 +183,21 @@ class CrossEntropy:
         """(s, d + 1, d + 1): the curvature in the coefficients of one score, all others fixed, without the penalty."""
         coef, constant = self.plain(self.unpacked(point))
         d, s = coef.shape
-        products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
-        for rows in self.blocks():
-            x, p = dense(self.x[rows]), probabilities(_product(self.x[rows], coef) + constant)
-            spread = np.sqrt(self.weights[rows, None] * p * (1 - p))
-            for i in range(s):
-                scaled = x * spread[:, i, None]
-                products[i] += scaled.T @ scaled
-                sums[i] += spread[:, i] @ scaled
-                mass[i] += spread[:, i] @ spread[:, i]
-        return np.stack([self.about_means(*one) for one in zip(products, sums, mass, strict=True)])
+
+        def part(section: slice) -> tuple[NDArray[np.float64], Matrix, Vector]:
+            products, sums, mass = np.zeros((s, d, d)), np.zeros((s, d)), np.zeros(s)
+            for rows in self.blocks(section):
+                x, p = dense(self.x[rows]), probabilities(_product(self.x[rows], coef) + constant)
+                spread = np.sqrt(self.weights[rows, None] * p * (1 - p))
+                for i in range(s):
+                    scaled = x * spread[:, i, None]
+                    products[i] += scaled.T @ scaled
+                    sums[i] += spread[:, i] @ scaled
+                    mass[i] += spread[:, i] @ spread[:, i]
+            return products, sums, mass
+
+        parts = row_blocks.summed(part, len(self.x), s * (d + 1))
+        return np.stack([self.about_means(*one) for one in zip(*parts, strict=True)])
 
     def errors(self, point: Vector, weight: float) -> NDArray[np.float64]:
         """F (d + 1, s, m): FFᵀ is the inverse Hessian of the whole loss, of rows with this sum of weights.
@@ -215,10 +236,9 @@ class CrossEntropy:
         coef = b[:-1] / self.unit[:, None]
         return Linear(coef, b[-1] - self.offset @ coef)
 
-    def blocks(self, cells: int = CELLS) -> Iterator[slice]:
-        n, d = self.x.shape
-        step = max(1, cells // max(1, d))
-        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+    def blocks(self, section: slice) -> Iterator[slice]:
+        step = max(1, CELLS // max(1, self.x.shape[1]))
+        return (slice(start, min(start + step, section.stop)) for start in range(section.start, section.stop, step))
 
     def unpacked(self, point: Vector) -> Matrix:
         return point.reshape(self.x.shape[1] + 1, -1)
@@ -229,28 +249,26 @@ class CrossEntropy:
         return self.targets.shape[1] == 1 and _readable(self.x) and self.x.size >= CELLS
 
 
-def _add(loss: CrossEntropy, scores: Linear, sums: Matrix) -> float:
-    """Returns the losses of all rows, and adds their slopes by the coefficients of `x`, those of the ones last."""
-    value = 0.0
-    for rows in loss.blocks() if sparse(loss.x) is None else [slice(None)]:
+def _sums(loss: CrossEntropy, scores: Linear, section: slice) -> tuple[float, Matrix]:
+    """The losses of all rows of a section, and their slopes by the coefficients of `x`, those of the ones last."""
+    value, sums = 0.0, np.zeros((loss.x.shape[1] + 1, len(scores.intercept)))
+    for rows in loss.blocks(section) if sparse(loss.x) is None else [section]:
         x, weights = loss.x[rows], loss.weights[rows]
         losses, pull = likelihood(_product(x, scores.coef) + scores.intercept, loss.targets[rows])
         pull *= weights[:, None]
         sums[:-1] += _product(x.T, pull)
         sums[-1] += pull.sum(axis=0)
         value += float(weights @ losses)
-    return value
+    return value, sums
 
 
-def _add_compiled(loss: CrossEntropy, scores: Linear, sums: Matrix) -> float:
-    """`_add` of a single score, reading each row once."""
-    value, coef, constant = 0.0, np.ascontiguousarray(scores.coef[:, 0]), scores.intercept.item()
-    for rows in loss.blocks(8 * CELLS):
-        x, weights = loss.x[rows], loss.weights[rows]
-        small = np.empty(len(x))
-        value += row_sums.log_odds_sums(x, loss.targets[rows, 0], weights, coef, constant, sums[:, 0], small)
-        value += float(weights @ np.log1p(small, out=small))
-    return value
+def _compiled_sums(loss: CrossEntropy, scores: Linear, section: slice) -> tuple[float, Matrix]:
+    """`_sums` of a single score, reading each row once."""
+    coef, constant = np.ascontiguousarray(scores.coef[:, 0]), scores.intercept.item()
+    x, weights, sums = loss.x[section], loss.weights[section], np.zeros(loss.x.shape[1] + 1)
+    small = np.empty(len(x))
+    value = row_sums.log_odds_sums(x, loss.targets[section, 0], weights, coef, constant, sums, small)
+    return value + float(weights @ np.log1p(small, out=small)), sums[:, None]
 
 
 def _triangle(hessian: Matrix) -> Matrix | None:

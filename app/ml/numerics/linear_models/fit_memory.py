@@ -1,6 +1,7 @@
 """Memory of fits of linear models beyond their rows, which they read in blocks."""
 
 from app.ml.contract.algorithm import Size
+from app.ml.numerics.row_blocks import count_sections
 
 SQUARE_BYTES = 48.0
 """Memory of a pair of columns: sums of products, their copies and factors."""
@@ -14,7 +15,8 @@ SINGULAR = 1e-8
 
 def summed_bytes(size: Size, scores: int) -> float:
     """Memory of sums of products over blocks of rows, and of so many scores of each row."""
-    return SQUARE_BYTES * size.columns**2 + (ROW_BYTES + SCORE_BYTES * scores) * size.rows
+    squares = SQUARE_BYTES + 8 * count_sections(size.rows, size.columns)
+    return squares * size.columns**2 + (ROW_BYTES + SCORE_BYTES * scores) * size.rows
 
 
 def ridge_bytes(size: Size, penalty: float | None) -> float:
@@ -28,7 +30,8 @@ def logistic_bytes(size: Size, *, held_out: bool) -> float:
     scores = 1 if size.classes == 2 else size.classes
     unknowns = scores * (size.columns + 1)
     copied = 8.0 * size.cells * (1.25 + held_out)
-    return summed_bytes(size, scores) + copied + SQUARE_BYTES * min(unknowns, 1000.0) ** 2
+    squares = SQUARE_BYTES + 8 * count_sections(size.rows, unknowns)
+    return summed_bytes(size, scores) + copied + squares * min(unknowns, 1000.0) ** 2
 
 
 def lasso_bytes(size: Size, folds: int, *, by_rows: bool) -> float:

@@ -13,6 +13,7 @@ import scipy
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.optimise.newton import Solve
+from app.ml.numerics.row_blocks import summed
 
 FLAT = 1e-8
 """Curvature, as a share of the largest, below which a direction is as good as flat."""
@@ -25,10 +26,15 @@ def at_the_start(loss: CrossEntropy, _point: Vector) -> Solve:
     diag(p) − ppᵀ, plus the penalty, here taken as one number. s > 1.
     """
     d, s = loss.x.shape[1], loss.targets.shape[1]
-    products, sums = np.zeros((d, d)), loss.weights @ loss.x
-    for rows in loss.blocks():
-        scaled = loss.x[rows] * np.sqrt(loss.weights[rows])[:, None]
-        products += scaled.T @ scaled
+
+    def part(section: slice) -> tuple[Matrix]:
+        products = np.zeros((d, d))
+        for rows in loss.blocks(section):
+            scaled = loss.x[rows] * np.sqrt(loss.weights[rows])[:, None]
+            products += scaled.T @ scaled
+        return (products,)
+
+    (products,), sums = summed(part, len(loss.x), d), loss.weights @ loss.x
     share = loss.weights @ loss.targets
     scores = np.diag(share) - np.outer(share, share)
     scores += scores.trace() / (s * s)  # along the constant, which changes nothing
