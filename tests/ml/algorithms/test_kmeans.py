@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import cluster, datasets
 
+from app.ml.algorithms import kmeans
 from app.ml.algorithms.kmeans import KMeans, State, fit, objective, predict, summary
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.clustering.lloyd import lloyd
@@ -97,6 +98,21 @@ def test_the_end_is_a_fixed_point_that_was_reached_downhill(init, seed):
         np.testing.assert_allclose(centre, np.average(x[labels == j], axis=0, weights=weights[labels == j]))
     assert objective(params, found.state, data) == pytest.approx(weights @ squares.min(axis=1))
     np.testing.assert_array_equal(found.state.sizes, np.bincount(labels, minlength=6))
+
+
+def test_centres_of_many_rows_settle_among_a_part_of_them_first_and_then_among_all(monkeypatch):
+    monkeypatch.setattr(kmeans, "MANY_ROWS", 2000)
+    x = np.random.default_rng(3).normal(size=(4000, 3))
+    params, data = KMeans(n_clusters=6, n_init=1), Data.of(Task.CLUSTERING, x)
+    found = fit(params, data, Context.of(0))
+    monkeypatch.setattr(kmeans, "MANY_ROWS", 10**9)
+    alone = fit(params, data, Context.of(0))
+    assert found.converged
+    assert found.iterations < alone.iterations
+    assert found.curves["inertia"][-1] < 1.02 * alone.curves["inertia"][-1]
+    labels = predict(params, found.state, x)
+    means = [x[labels == label].mean(axis=0) for label in range(6)]
+    np.testing.assert_allclose(found.state.centres, means, rtol=1e-12)
 
 
 def test_pairwise_distances_are_twice_the_size_times_the_spread():

@@ -33,7 +33,7 @@ def lloyd(x: Matrix, weights: Vector, centres: Matrix, max_iter: int) -> Run:
     the inertia. If there is no row left to take over (fewer than k distinct rows), the centre is dropped.
     """
     centres = np.ascontiguousarray(centres)
-    rows = Rows.of(x, weights, centres)
+    rows = Rows(x, weights, centres)
     clusters = Clusters.of(x, weights, rows.labels, len(centres))
     sweep(rows, clusters, centres, np.zeros(len(centres)))
     descent = _Descent(rows, clusters, centres, float(weights @ _squares(rows, centres)), settled=False)
@@ -78,7 +78,7 @@ def _refilled(descent: _Descent) -> _Descent:
     rows, _, centres, _, _ = descent
     labels, k = fill_empty(rows.labels, rows.weights * _squares(rows, centres), len(centres))
     centres = means(rows.x, rows.weights, labels, k)
-    rows = rows._replace(labels=labels, upper=np.full(len(labels), np.inf), lower=np.zeros(len(labels)))
+    rows.begin(labels, k)
     clusters = Clusters.of(rows.x, rows.weights, labels, k)
     sweep(rows, clusters, centres, np.zeros(k))
     return _Descent(rows, clusters, centres, float(rows.weights @ _squares(rows, centres)), settled=False)

@@ -38,7 +38,7 @@ def canonical_order(x: Matrix) -> Labels:
     in their order in the file.
     """
     middle = (x.min(axis=0) + x.max(axis=0)) / 2
-    away = np.concatenate([norms(x[block] - middle) for block in blocks(len(x), x.shape[1])])
+    away = _squares(x, middle)
     order: Labels = np.argsort(away)
     parts = np.diff(away[order]) != 0
     for column in range(x.shape[1]):
@@ -67,7 +67,7 @@ def seeds(
     """
     chosen = [int(draw(weights, rng, 1)[0])]
     rows = _Rows.about(x, x[chosen[0]])
-    squares = norms(x - x[chosen[0]])
+    squares = _squares(x, x[chosen[0]])
     while len(chosen) < k and squares.any():
         drawn = draw(weights * (squares if spread else squares > 0), rng, candidates)
         left = _left(rows, squares, x[drawn])
@@ -92,8 +92,7 @@ class _Rows(NamedTuple):
         mean = sample.mean(axis=0)
         if mean @ mean <= np.square(sample - mean).sum() / len(sample):
             return cls(x, np.zeros(len(origin)), norms(x), x)
-        moved = x - origin
-        return cls(x, origin, norms(moved), moved if x.size <= KEPT else None)
+        return cls(x, origin, _squares(x, origin), x - origin if x.size <= KEPT else None)
 
 
 def _left(rows: _Rows, squares: Vector, new: Matrix) -> Matrix:
@@ -105,6 +104,11 @@ def _left(rows: _Rows, squares: Vector, new: Matrix) -> Matrix:
         products = moved @ (x[block] - origin if kept is None else kept[block]).T
         remaining.lean(x, lengths, squares, new, new_lengths, products, block.start, left)
     return left
+
+
+def _squares(x: Matrix, point: Vector) -> Vector:
+    """(n,) squared distances to a point."""
+    return np.concatenate([norms(x[block] - point) for block in blocks(len(x), x.shape[1])])
 
 
 def draw(mass: Vector, rng: np.random.Generator, size: int) -> Labels:

@@ -46,7 +46,7 @@ def test_rows_on_a_lattice_tie_and_go_to_the_first_centre(side, k):
     rng = np.random.default_rng(0)
     for _ in range(20):
         centres = rng.integers(0, side, (k, 3)).astype(float)
-        rows = Rows.of(x, np.ones(len(x)), centres)
+        rows = Rows(x, np.ones(len(x)), centres)
         clusters = Clusters(np.zeros((k, 3)), np.zeros(k), np.zeros(k, np.intp))
         sweep(rows, clusters, centres, np.zeros(k))
         for _ in range(5):
@@ -62,7 +62,7 @@ def test_a_sweep_is_the_same_by_products_and_by_differences(monkeypatch, few):
     rng = np.random.default_rng(2)
     x, weights = rng.normal(size=(5000, 4)), rng.uniform(0.5, 2, 5000)
     before, after = x[:4], x[:4] + 0.1
-    rows = Rows.of(x, weights, before)
+    rows = Rows(x, weights, before)
     clusters = Clusters.of(x, weights, rows.labels, 4)
     first = sweep(rows, clusters, before, np.zeros(4))
     second = sweep(rows, clusters, after, np.full(4, 0.2))
@@ -74,8 +74,8 @@ def test_a_sweep_is_the_same_by_products_and_by_differences(monkeypatch, few):
     assert second.fall == pytest.approx(fall, rel=1e-9)
     own = np.sqrt(squares[1][every, labels[1]])
     squares[1][every, labels[1]] = np.inf
-    assert (rows.upper >= own * (1 - 1e-12)).all()
-    assert (rows.lower <= np.sqrt(squares[1].min(axis=1))).all()
+    assert (rows.upper() >= own * (1 - 1e-12)).all()
+    assert (rows.nearest_other() <= np.sqrt(squares[1].min(axis=1))).all()
     np.testing.assert_allclose(clusters.masses, np.bincount(labels[1], weights), rtol=1e-12)
 
 

@@ -1,4 +1,8 @@
-"""Bounds on distances move with the centres, and rows between them are compared."""
+"""Rows whose bounds on distances do not part are compared.
+
+`far` (n,) and `lower` (n,) are bounds of the distances to the own centre and to any other, as of the beginning of all
+moves: the former less what the centre had moved by then, the latter more by the largest moves of the others.
+"""
 
 import math
 
@@ -9,52 +13,72 @@ from app.ml.numerics.jit import inner, kernel, reordered
 from app.ml.numerics.neighbours.compiled.distances import Places, Singles, closest, closest_beside, doubt_of, square
 from app.ml.numerics.neighbours.compiled.tiles import STRIDE, TILE, fill, lowest_of_tile
 
-ROUNDING = 4e-16
-CROWDED = 5
-"""Share of doubtful rows, as one in so many, from which it is quicker to read all rows one after the other."""
+ROUNDING = 8e-16
+"""Share of the numbers of a bound that rounding may have taken from it."""
 SECTION = 2**10
 """Rows whose bounds are looked at in one go, while what is read of them is in the cache."""
 
 
+@inner
+def reaches(far: float, lower: float, walked: float, drift: float, half_gap: float) -> bool:
+    """True unless the bounds of a row part. walked: what its centre has moved in all; drift: that and the others."""
+    rounding = ROUNDING * (abs(far) + abs(lower) + drift)
+    return (far - lower + drift + rounding >= 0) & (far + walked + rounding >= half_gap)
+
+
+@kernel("i8(i8[::1], f8[::1], f8[::1], i8, f8[::1], f8[::1], i8[::1])", writes=["rows"])
+def near_rows(
+    labels: Labels, far: Vector, lower: Vector, start: int, limits: Vector, reach: Vector, rows: Labels
+) -> int:
+    """List the rows start, start + 1, … whose bounds may not part before the drift of centres is `limits` (k,): how
+    many there are.
+
+    reach: (k,) half the distance to the next centre, less what the centre itself will have moved by then.
+    """
+    near = 0
+    for i in range(labels.size):
+        own = labels[i]
+        limit = limits[own]
+        rounding = ROUNDING * (abs(far[i]) + abs(lower[i]) + limit)
+        rows[near] = start + i
+        near += (far[i] - lower[i] + limit + rounding >= 0) & (far[i] + rounding >= reach[own])
+    return near
+
+
 @kernel(
-    "i8(f8[:,::1], i8[::1], f8[::1], f8[::1], i8, i8, f8[:,::1], f8[::1], f8[::1], f8[::1], f8, i8[::1], f8[::1])",
-    writes=["upper", "lower", "rows", "squares"],
+    "i8(f8[:,::1], i8[::1], f8[::1], f8[::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8, i8[::1], f8[::1])",
+    writes=["far", "rows", "squares"],
 )
 def undecided(
     x: Matrix,
     labels: Labels,
-    upper: Vector,
+    far: Vector,
     lower: Vector,
-    start: int,
-    stop: int,
+    near: Labels,
     centres: Matrix,
-    moved: Vector,
-    others: Vector,
+    walked: Vector,
+    drift: Vector,
     half_gaps: Vector,
     slack: float,
     rows: Labels,
     squares: Vector,
 ) -> int:
-    """Move the bounds of the rows start … stop - 1; list those whose bounds do not part, with their squared distances
-    to their own centres, and return how many.
+    """List those of the rows `near` whose bounds do not part, with their squared distances to their own centres, and
+    return how many.
     """
-    doubtful = 0
-    for i in range(start, stop):
+    doubtful, found = 0, 0
+    for t in range(near.size):
+        i = near[t]
         own = labels[i]
-        far = (upper[i] + moved[own]) * (1 + ROUNDING)
-        near = (lower[i] - others[own]) * (1 - ROUNDING)
-        lower[i], upper[i] = near, far
         rows[doubtful] = i
-        doubtful += far >= max(near, half_gaps[own])
-    found, whole = 0, doubtful > (stop - start) // CROWDED
-    for t in range(stop - start if whole else doubtful):
-        i = start + t if whole else rows[t]
+        doubtful += reaches(far[i], lower[i], walked[own], drift[own], half_gaps[own])
+    for t in range(doubtful):
+        i = rows[t]
         own = labels[i]
         square_of_own = roughly_square(x[i], centres[own])
-        far = math.sqrt(square_of_own) * slack
-        upper[i] = far
+        far[i] = math.sqrt(square_of_own) * slack - walked[own]
         rows[found], squares[found] = i, square_of_own
-        found += far >= max(lower[i], half_gaps[own])
+        found += reaches(far[i], lower[i], walked[own], drift[own], half_gaps[own])
     return found
 
 
@@ -67,44 +91,16 @@ def roughly_square(a: Vector, b: Vector) -> float:
     return total
 
 
-@inner
-def moved_bounds(
-    x: Matrix,
-    labels: Labels,
-    upper: Vector,
-    lower: Vector,
-    i: int,
-    centres: Matrix,
-    moved: Vector,
-    others: Vector,
-    half_gaps: Vector,
-    slack: float,
-) -> float:
-    """Move the bounds of a row; its squared distance to its own centre if they do not part, else -1."""
-    own, apart = labels[i], -1.0
-    far = (upper[i] + moved[own]) * (1 + ROUNDING)
-    near = (lower[i] - others[own]) * (1 - ROUNDING)
-    lower[i] = near
-    near = max(near, half_gaps[own])
-    if far >= near:
-        square_of_own = square(x[i], centres[own])
-        far = math.sqrt(square_of_own) * slack
-        if far >= near:
-            apart = square_of_own
-    upper[i] = far
-    return apart
-
-
 @kernel(
     "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1],"
-    " f8[:,::1], i4[::1], f4[::1], f4[::1], f8[::1], f8, f8, f8)",
-    writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
+    " f8[:,::1], f8[::1], f8[::1], i4[::1], f4[::1], f4[::1], f8[::1], f8, f8, f8)",
+    writes=["labels", "far", "lower", "sums", "masses", "sizes"],
 )
 def settle(
     x: Matrix,
     weights: Vector,
     labels: Labels,
-    upper: Vector,
+    far: Vector,
     lower: Vector,
     rows: Labels,
     squares: Vector,
@@ -112,6 +108,8 @@ def settle(
     masses: Vector,
     sizes: Labels,
     centres: Matrix,
+    walked: Vector,
+    drift: Vector,
     places: Places,
     first: Singles,
     second: Singles,
@@ -129,14 +127,14 @@ def settle(
         own, new, after = labels[i], int(places[t]), squares[t]
         doubt = doubt_of(two, lengths[i], rounding)
         if two - one > 2 * doubt:
-            other = max(0.0, 2 * (two - doubt) + lengths[i] * (1 - ROUNDING)) * scale
+            other = max(0.0, 2 * (two - doubt) + lengths[i] * (1 - 4e-16)) * scale
             if new != own:
                 after = square(x[i], centres[new])
         else:
             new, after, other = closest(x[i], centres)
-        lower[i] = math.sqrt(other) * shrink
+        lower[i] = math.sqrt(other) * shrink + (drift[new] - walked[new])
         if new != own:
-            labels[i], upper[i] = new, math.sqrt(after) * slack
+            labels[i], far[i] = new, math.sqrt(after) * slack - walked[new]
             changed += 1
             fall += weights[i] * (squares[t] - after)
             move(x[i], weights[i], own, new, sums, masses, sizes)
@@ -144,22 +142,23 @@ def settle(
 
 
 @kernel(
-    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1],"
-    " f8[::1], f8[::1], f8, f8[::1], f8[::1], f8, f4[:,::1], f4[::1], f8)",
-    writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
+    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1],"
+    " f8[::1], f8[::1], f8[::1], f8, f8[::1], f8[::1], f8, f4[:,::1], f4[::1], f8)",
+    writes=["labels", "far", "lower", "sums", "masses", "sizes"],
 )
 def compare_by_tiles(
     x: Matrix,
     weights: Vector,
     labels: Labels,
-    upper: Vector,
+    far: Vector,
     lower: Vector,
+    near: Labels,
     sums: Matrix,
     masses: Vector,
     sizes: Labels,
     centres: Matrix,
-    moved: Vector,
-    others: Vector,
+    walked: Vector,
+    drift: Vector,
     half_gaps: Vector,
     slack: float,
     lengths: Vector,
@@ -169,21 +168,21 @@ def compare_by_tiles(
     halves: Singles,
     rounding: float,
 ) -> tuple[int, float]:
-    """Move all bounds, and settle the rows whose bounds do not part by the scores of tiles of them."""
+    """Settle those of the rows `near` whose bounds do not part by the scores of tiles of them."""
     rows, squares = np.empty(SECTION, np.intp), np.empty(SECTION)
     tile, scores = np.empty(x.shape[1] * STRIDE, np.float32), np.empty(2 * TILE, np.float32)
     places, first, second = np.empty(TILE, np.int32), np.empty(TILE, np.float32), np.empty(TILE, np.float32)
     changed, fall = 0, 0.0
-    for start in range(0, x.shape[0], SECTION):
-        stop = min(start + SECTION, x.shape[0])
-        found = undecided(x, labels, upper, lower, start, stop, centres, moved, others, half_gaps, slack, rows, squares)
+    for start in range(0, near.size, SECTION):
+        some = near[start : start + SECTION]
+        found = undecided(x, labels, far, lower, some, centres, walked, drift, half_gaps, slack, rows, squares)
         for at in range(0, found, TILE):
             size = min(TILE, found - at)
             block, apart = rows[at : at + size], squares[at : at + size]
             fill(x, block, origin, unit, tile)
             lowest_of_tile(tile, size, singles, halves, scores, places, first, second)
             lowest = places[:size], first[:size], second[:size]
-            to = x, weights, labels, upper, lower, block, apart, sums, masses, sizes, centres
+            to = x, weights, labels, far, lower, block, apart, sums, masses, sizes, centres, walked, drift
             more, less = settle(*to, *lowest, lengths, unit, rounding, slack)
             changed, fall = changed + more, fall + less
     return changed, fall
@@ -191,20 +190,20 @@ def compare_by_tiles(
 
 @kernel(
     "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1])",
-    writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
+    writes=["labels", "far", "lower", "sums", "masses", "sizes"],
 )
 def compare_all(
     x: Matrix,
     weights: Vector,
     labels: Labels,
-    upper: Vector,
+    far: Vector,
     lower: Vector,
     sums: Matrix,
     masses: Vector,
     sizes: Labels,
     centres: Matrix,
 ) -> tuple[int, float]:
-    """Give all rows their nearest centres, as `settle` does: few rows are compared sooner than bounds are moved."""
+    """Give all rows their nearest centres, as `settle` does: few rows are compared sooner than bounds are kept."""
     changed, fall = 0, 0.0
     for i in range(x.shape[0]):
         own = labels[i]
@@ -214,40 +213,45 @@ def compare_all(
             changed += 1
             fall += weights[i] * (square(x[i], centres[own]) - after)
             move(x[i], weights[i], own, new, sums, masses, sizes)
-        upper[i], lower[i] = np.inf, 0.0
+        far[i], lower[i] = np.inf, 0.0
     return changed, fall
 
 
 @kernel(
-    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1],"
-    " f8[::1], f8[::1], f8)",
-    writes=["labels", "upper", "lower", "sums", "masses", "sizes"],
+    "Tuple((i8, f8))(f8[:,::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], f8[:,::1],"
+    " f8[::1], f8[::1], f8[::1], f8)",
+    writes=["labels", "far", "lower", "sums", "masses", "sizes"],
 )
 def compare_undecided(
     x: Matrix,
     weights: Vector,
     labels: Labels,
-    upper: Vector,
+    far: Vector,
     lower: Vector,
+    near: Labels,
     sums: Matrix,
     masses: Vector,
     sizes: Labels,
     centres: Matrix,
-    moved: Vector,
-    others: Vector,
+    walked: Vector,
+    drift: Vector,
     half_gaps: Vector,
     slack: float,
 ) -> tuple[int, float]:
-    """Move all bounds, and give each row whose bounds do not part its nearest centre, by difference."""
+    """Give each of the rows `near` whose bounds do not part its nearest centre, by difference."""
+    rows, squares = np.empty(SECTION, np.intp), np.empty(SECTION)
     changed, fall = 0, 0.0
-    for i in range(x.shape[0]):
-        apart = moved_bounds(x, labels, upper, lower, i, centres, moved, others, half_gaps, slack)
-        if apart >= 0:
+    for start in range(0, near.size, SECTION):
+        some = near[start : start + SECTION]
+        found = undecided(x, labels, far, lower, some, centres, walked, drift, half_gaps, slack, rows, squares)
+        for t in range(found):
+            i = rows[t]
             own = labels[i]
+            apart = square(x[i], centres[own])
             new, after, other = closest_beside(x[i], centres, own, apart)
-            lower[i] = math.sqrt(other) / slack
+            lower[i] = math.sqrt(other) / slack + (drift[new] - walked[new])
             if new != own:
-                labels[i], upper[i] = new, math.sqrt(after) * slack
+                labels[i], far[i] = new, math.sqrt(after) * slack - walked[new]
                 changed += 1
                 fall += weights[i] * (apart - after)
                 move(x[i], weights[i], own, new, sums, masses, sizes)
