@@ -199,6 +199,14 @@ class NoExplanation(ValiantError):
     remedy = "Linearise the model at the row, or sweep over its inputs: both work for every model with numbers."
 
 
+class NoContributions(ValiantError):
+    code, status, title = "no_contributions", 409, "The model has no contributions of its columns"
+    remedy = (
+        "Use a version of decision_tree, random_forest, gradient_boosting, additive, linear, ridge, lasso, logistic or "
+        "linear_sgd, or imported trees whose file states the training rows of each node."
+    )
+
+
 class NoInterval(ValiantError):
     code, status, title = "no_interval", 409, "The model has no intervals for its predictions"
     remedy = (

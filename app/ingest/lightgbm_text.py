@@ -130,6 +130,10 @@ def _tree(fields: Lines, columns: int) -> dict[str, str | int]:
     thresholds = _reals(fields, "threshold", nodes)
     for name in ("left_child", "right_child", "split_feature", "decision_type", "threshold"):
         kept[name] = fields[name]
+    if "leaf_count" in fields and "internal_count" in fields:
+        for name, size in (("leaf_count", leaves), ("internal_count", nodes)):
+            _wholes(fields, name, size, range(2**31))
+            kept[name] = fields[name]
     if not subsets:
         if (kinds & CATEGORICAL).any():
             raise damaged("A split of categories has none.")

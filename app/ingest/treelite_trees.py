@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.ml.algorithms.imported_trees import ImportedTrees, State
-from app.ml.contract.algorithm import Matrix, TargetKind, Task
+from app.ml.contract.algorithm import Matrix, TargetKind, Task, Vector
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
 from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened, unsupported
 from app.ml.numerics.trees.probe_rows import probe_rows
@@ -147,7 +147,17 @@ def _tree(tree: Any) -> ForeignTree:
         np.array(get("category_list_begin")).astype(np.intp),
         np.array(get("category_list_end")).astype(np.intp),
         np.array(get("category_list")).astype(np.intp),
+        _cover(tree, is_leaf.size),
     )
+
+
+def _cover(tree: Any, size: int) -> Vector | None:
+    """(N,) the training rows of each node (LightGBM), or the sum of their second derivatives (XGBoost)."""
+    for name in ("data_count", "sum_hess"):
+        stated = np.array(tree.get_field(name), np.float64)
+        if stated.size == size:
+            return stated
+    return None
 
 
 def _flat(predicted: Any, k: int) -> Matrix:

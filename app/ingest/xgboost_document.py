@@ -144,6 +144,8 @@ def _tree(tree: Any, categorical: NDArray[np.bool_], place: int) -> dict[str, An
         "split_conditions": conditions.tolist(),
         "default_left": wholes(tree["default_left"], size, range(2)).tolist(),
     }
+    if "sum_hessian" in tree:
+        written["sum_hessian"] = reals(tree["sum_hessian"], size).tolist()
     if "split_type" not in tree or not len(tree["split_type"]):
         return written
     by_category = wholes(tree["split_type"], size, range(2))

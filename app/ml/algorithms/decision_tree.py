@@ -59,6 +59,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.errors import NoContributions
 from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
@@ -86,6 +87,7 @@ from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms, pred
 from app.ml.numerics.trees.oblique import grow as grow_oblique
 from app.ml.numerics.trees.oblique import linear_leaves, used
 from app.ml.numerics.trees.one_tree import depth, importances
+from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.pruning import prune
 from app.ml.numerics.trees.tree_labellings import log_labellings
 from app.ml.numerics.trees.tree_nodes import TreeNodes
@@ -248,6 +250,15 @@ def nodes(params: DecisionTree, state: State) -> TreeNodes:
     return TreeNodes(state.trees, state.splits, state.leaves, facts)
 
 
+def scores(params: DecisionTree, state: State) -> TreeScores:
+    """The number, or the share of each class, of a leaf. Raises NoContributions for splits or leaves of several columns."""
+    if state.splits.size or state.leaves.forms.size:
+        raise NoContributions("A tree with oblique splits or linear leaves has no contributions of single columns.")
+    k = max(1, state.classes)
+    shares = shares_of(state.trees, state.weight)
+    return TreeScores(state.trees, shares, np.zeros(k), np.ones(k), "share" if state.classes else "target")
+
+
 def summary(params: DecisionTree, state: State) -> JSON:
     """Size, number of splits of sums and of leaves with a linear fit, and each column's share in the gain of all
     splits, largest first.
@@ -299,7 +310,7 @@ ALGORITHM = Algorithm(
     summary=summary,
     importances=lambda _: column_importances,
     capacity=capacity,
-    queries={"tree": nodes},
+    queries={"tree": nodes, "contributions": scores},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     faults=faults,
     breaks={Symmetry.COLUMN_ORDER: "of splits with the same gain, that of the lowest column is taken."},

@@ -79,6 +79,7 @@ from app.ml.numerics.trees.cost import CLASS_BYTES, LEAF_BYTES
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import DEEPEST
+from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 CURVE_ROWS = 10_000
@@ -254,6 +255,14 @@ def _predictions(raw: Matrix, classes: int) -> NDArray[np.float64]:
     return np.ascontiguousarray(np.exp(raw - log_total(raw)).T)
 
 
+def scores(params: GradientBoosting, state: State) -> TreeScores:
+    """The sum of a number or of two classes, or one sum for each of more classes."""
+    k = len(state.base)
+    trees = state.trees._replace(values=state.trees.values.sum(axis=1, keepdims=True))
+    unit = {0: "target", 2: "log_odds"}.get(state.classes, "score")
+    return TreeScores(trees, shares_of(trees), state.base, np.ones(k), unit, np.arange(trees.root.size) % k)
+
+
 def summary(params: GradientBoosting, state: State) -> JSON:
     """Sizes, and each column's share in the gain of all splits, largest first."""
     order = np.argsort(-state.importance, kind="stable")
@@ -291,7 +300,7 @@ ALGORITHM = Algorithm(
     memory=_memory,
     summary=summary,
     importances=lambda _: lambda state: state.importance,
-    queries={"tree": lambda _, state: TreeNodes(state.trees)},
+    queries={"tree": lambda _, state: TreeNodes(state.trees), "contributions": scores},
     explain=explain,
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.errors import InvalidData, NoContributions
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
@@ -49,6 +49,7 @@ from app.ml.contract.algorithm import (
 from app.ml.numerics.class_probabilities.link_functions import LinkedSums, predicted
 from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.trees.forest import Trees, each, total
+from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 
@@ -96,6 +97,23 @@ def sums(params: ImportedTrees, state: State, x: Matrix) -> Matrix:
     return out / counts + state.base if params.average else out
 
 
+def scores(params: ImportedTrees, state: State) -> TreeScores:
+    """The sums, in 64 bits whatever the library's precision.
+
+    Raises NoContributions where the file did not state how many training rows each node has.
+    """
+    trees, k = state.trees, state.base.size
+    if (trees.column >= 0).any() and not trees.share.any():
+        raise NoContributions(
+            "The imported version does not hold the numbers of training rows of the nodes of its trees (no_covers): "
+            "import the model again, from a file that states them."
+        )
+    counts = np.bincount(state.output, minlength=k) if params.average else np.ones(k)
+    unit = {"identity": "score" if state.classes else "target", "sigmoid": "log_odds", "exponential": "log(target)"}
+    stated = "score" if params.sigmoid != 1 else unit.get(params.transform, "score")
+    return TreeScores(trees, shares_of(trees), state.base, 1 / counts, stated, state.output)
+
+
 def magnitudes(state: State, x: Matrix) -> Matrix:
     """(n, 1) at least the absolute values of the terms of each sum, added."""
     trees = state.trees._replace(values=np.abs(state.trees.values), left=state.trees.left.copy())
@@ -118,7 +136,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     summary=summary,
-    queries={"tree": lambda _, state: TreeNodes(state.trees)},
+    queries={"tree": lambda _, state: TreeNodes(state.trees), "contributions": scores},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     offered=False,
     rowwise=True,

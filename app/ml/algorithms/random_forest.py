@@ -65,6 +65,7 @@ from app.ml.numerics.trees.cost import growing, grown_bytes
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
 from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules
 from app.ml.numerics.trees.out_of_bag import always_seen
+from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 
@@ -187,6 +188,13 @@ def explain(params: RandomForest, state: State, x: Matrix) -> list[JSON]:
     return [{"trees": row} for row in (result if state.classes else result[:, :, 0]).swapaxes(0, 1).tolist()]
 
 
+def scores(params: RandomForest, state: State) -> TreeScores:
+    """The mean of the trees' numbers, or of their votes for each class, before any calibration."""
+    trees, k = state.trees, max(1, state.classes)
+    unit = "share" if state.classes else "target"
+    return TreeScores(trees, shares_of(trees), np.zeros(k), np.full(k, 1 / trees.root.size), unit)
+
+
 def summary(params: RandomForest, state: State) -> JSON:
     """Sizes, the out-of-bag error, and how much each column matters: the rise of the trees' error, largest first."""
     leaves = int((state.trees.column < 0).sum())
@@ -236,7 +244,7 @@ ALGORITHM = Algorithm(
     explain=explain,
     summary=summary,
     importances=lambda params: (lambda state: state.importance) if params.importance else None,
-    queries={"tree": lambda _, state: TreeNodes(state.trees)},
+    queries={"tree": lambda _, state: TreeNodes(state.trees), "contributions": scores},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.ROW_ORDER: "rows are drawn by their place.",

@@ -45,6 +45,8 @@ class ForeignTree(NamedTuple):
     """(N,) of its levels in `levels`."""
     end: Labels
     levels: Labels
+    cover: Vector | None = None
+    """(N,) number, or weight, of the training rows of each node; None: not known."""
 
 
 def last_left(threshold: Vector, strict: NDArray[np.bool_], *, single: bool, zero: float = 0.0) -> Vector:
@@ -98,8 +100,8 @@ def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, sing
     if starts[-1] >= 2**31:
         raise damaged("There are too many nodes.")
     parts = [_ordered(tree, order, at) for tree, order, at in zip(trees, orders, starts, strict=False)]
-    column, threshold, strict, left, missing, value, subset = (
-        np.concatenate([part[i] for part in parts]) for i in range(7)
+    column, threshold, strict, left, missing, value, subset, share = (
+        np.concatenate([part[i] for part in parts]) for i in range(8)
     )
     if (column >= columns).any():
         raise damaged("A split is of a column that does not exist.")
@@ -124,7 +126,7 @@ def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, sing
             threshold,
             left.astype(np.int32),
             np.where(is_split, missing, 0).astype(np.int8),
-            np.zeros(column.size),
+            share,
             levels,
             _members(trees, orders, subset, truths),
             np.ascontiguousarray(value[~is_split][:, None]),
@@ -179,7 +181,22 @@ def _ordered(tree: ForeignTree, order: Labels, start: int) -> tuple[NDArray[np.g
     left = place[np.where(tree.column[order] >= 0, tree.left[order], 0)] + start
     kept = (of[order] for of in (tree.column, tree.threshold, tree.strict))
     missing = np.where(tree.missing_left[order], 0, 1)
-    return *kept, left, missing, tree.value[order], tree.subset[order] & (tree.column[order] >= 0)
+    subset = tree.subset[order] & (tree.column[order] >= 0)
+    return *kept, left, missing, tree.value[order], subset, _left_share(tree, order)
+
+
+def _left_share(tree: ForeignTree, order: Labels) -> Vector:
+    """(n,) the part of the training rows of each split that went left, half of none; 0 where nothing is known."""
+    is_split = tree.column[order] >= 0
+    share = np.zeros(order.size)
+    if tree.cover is None:
+        return share
+    if not (np.isfinite(tree.cover).all() and (tree.cover >= 0).all()):
+        raise damaged("The number of training rows of a node is no number.")
+    left, right = (tree.cover[child[order[is_split]]] for child in (tree.left, tree.right))
+    even = left + right == 0
+    share[is_split] = np.where(even, 0.5, left / np.where(even, 1.0, left + right))
+    return share
 
 
 def _levels(
