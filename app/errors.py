@@ -201,10 +201,7 @@ class NoExplanation(ValiantError):
 
 class NoContributions(ValiantError):
     code, status, title = "no_contributions", 409, "The model has no contributions of its columns"
-    remedy = (
-        "Use a version of decision_tree, random_forest, gradient_boosting, additive, linear, ridge, lasso, logistic or "
-        "linear_sgd, or imported trees whose file states the training rows of each node."
-    )
+    remedy = "Use a model of trees, or a linear or additive one; import trees from a file with the rows of each node."
 
 
 class NoInterval(ValiantError):
@@ -221,8 +218,6 @@ class VersionInUse(ValiantError):
 
 
 class GoldenMismatch(ValiantError):
-    """The stored bytes no longer give the predictions recorded when they were fitted."""
-
     code, status, title = "golden_mismatch", 409, "The model does not reproduce its golden rows"
     remedy = "Train the model again with the present version of the service."
 
@@ -235,8 +230,6 @@ class NotReproducible(ValiantError):
 
 
 class NotReproduced(ValiantError):
-    """The same receipt gave other bytes."""
-
     code, status, title = "not_reproduced", 409, "The model made again from the receipt has other bytes"
     remedy = "Run it with the releases of the libraries in the receipt, on a processor of the same class."
 

@@ -14,8 +14,8 @@ from app.ml.catalogue import every_entry
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "console", "client", "datasets", "choosing", "train", "reports", "predict"),
-        *("decisions-of-a-classifier", "search", "import", "kernels-and-networks", "which-columns-matter"),
-        *("decisions-on-a-model", "online", "jobs"),
+        *("why-this-prediction", "decisions-of-a-classifier", "search", "import", "kernels-and-networks"),
+        *("which-columns-matter", "decisions-on-a-model", "online", "jobs"),
     ),
     "Run": ("operation", "backup", "serve", "security", "settings", "performance"),
     "Understand": ("guarantees", "invariants", "design-decisions", "extending", "glossary"),

@@ -20,6 +20,7 @@ from app.errors import BodyTooLarge, InvalidData
 from app.faults import Fault, place
 from app.formats.arrow_messages import refuse_unpacking
 from app.formats.bytes import Sent
+from app.formats.contribution_fields import contribution_columns
 from app.formats.malformed import MalformedTable
 from app.formats.npy import matrix_rows, takes_matrix
 from app.formats.prediction import (
@@ -217,8 +218,9 @@ def as_arrow(
 
     `name`, where a person has named clusters: that of the cluster, null where it has none.
 
-    On request: `lower` and `upper`, infinite where nothing bounds the prediction, outputs, and `decision`. A flag is
-    its code, and the column after a colon. Bad rows are null, their flag is the code of the fault.
+    On request: `lower` and `upper`, infinite where nothing bounds the prediction, outputs, `contribution_base`,
+    `contribution_raw` and a `contribution_of_…` for each column, `reasons`, and `decision`. A flag is its code, and the
+    column after a colon. Bad rows are null, their flag is the code of the fault.
     """
     decisions: list[str] = []
     if extras.policy is not None and predicted is not None:
@@ -232,6 +234,8 @@ def as_arrow(
         names = [f"probability_{label}" for label in model.classes]
         columns |= zip(names, map(pa.array, numbers_of(model, predicted).T), strict=True)
     columns |= {name: _column(values) for name, values in outputs_of(model, predicted, extras)}
+    if extras.explains:
+        columns |= contribution_columns(incoming, predicted, extras)
     if extras.policy is not None:
         columns["decision"] = pa.array(decisions, pa.string())
     columns = {name: _placed(incoming, values) for name, values in columns.items()}

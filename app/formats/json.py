@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from app.formats.contribution_fields import contributions_document
 from app.formats.json_tables import STANDS, cut, order_of
 from app.formats.prediction import (
     NO_EXTRAS,
@@ -25,6 +26,7 @@ from app.formats.prediction import (
 )
 from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Matrix, Task
+from app.ml.models.contributions import CONTRIBUTIONS
 from app.ml.models.model import Model, Predicted
 from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
 from app.ml.preparation.flags import Flagged
@@ -79,8 +81,10 @@ def as_json(
     if model.classes is not None:
         document["classes"] = model.classes
         document["probabilities"] = _spread(incoming, _probabilities(predicted))
-    if extras.include:
+    if set(extras.include) - {CONTRIBUTIONS}:
         document["outputs"] = {name: _spread(incoming, values) for name, values in outputs_of(model, predicted, extras)}
+    if extras.explains:
+        document["contributions"] = contributions_document(incoming, predicted, extras, _spread)
     if decisions is not None:
         document["decisions"] = _spread(incoming, decisions)
     document["flags"] = [_flag(incoming, flag) for flag in predicted.flags] if predicted else []

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidData
 from app.formats.bytes import Sent
+from app.formats.contribution_fields import contribution_matrix
 from app.formats.malformed import MalformedTable
 from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction, intervals, numbers_of, outputs_of
 from app.formats.tensor_decoding import Tensor
@@ -86,14 +87,16 @@ def as_npy(
 ) -> WrittenPrediction:
     """float64: the probabilities (n, k) of a classification, a column per class; else the predictions, (n,) or (n, p).
 
-    With intervals (n, 3): prediction, lower, upper. Outputs are further columns, in the order of the request. Bad rows
-    are NaN. What a policy decides has no place here.
+    With intervals (n, 3): prediction, lower, upper. Outputs are further columns, in the order of the request, and after
+    them, score by score, the base and the contributions. Bad rows are NaN. What a policy decides has no place here.
     """
     values = numbers_of(model, predicted)
     if extras.confidence is not None:
         values = np.column_stack([values, intervals(predicted)])
     if extras.include:
         values = np.column_stack([values, *(part for _, part in outputs_of(model, predicted, extras))])
+    if extras.explains and predicted is not None:
+        values = np.column_stack([values, contribution_matrix(predicted)])
     values = _spread(incoming, values)
     body = _npy_header(values.shape) + values.astype("<f8", copy=False).tobytes()
     return WrittenPrediction(body, version.version, incoming.ignored, incoming.rows)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix
 from app.ml.evaluation.rejection import Policy
+from app.ml.models.contributions import CONTRIBUTIONS
 from app.ml.models.model import Model, Predicted
 
 
@@ -43,6 +44,13 @@ class Extras(NamedTuple):
     confidence: float | None = None
     include: tuple[str, ...] = ()
     """Names of outputs beside the predictions."""
+    top: int | None = None
+    """Reasons of each row, at most; None: the request wants none."""
+
+    @property
+    def explains(self) -> bool:
+        """True if contributions are among what the request includes."""
+        return CONTRIBUTIONS in self.include
 
 
 NO_EXTRAS = Extras()
@@ -68,6 +76,8 @@ def intervals(predicted: Predicted | None) -> Matrix:
 def outputs_of(model: Model, predicted: Predicted | None, extras: Extras) -> Iterator[tuple[str, NDArray[Any]]]:
     """Name and values, of the good rows, of each output that the request includes."""
     for name in extras.include:
+        if name == CONTRIBUTIONS:
+            continue
         offered = model.algorithm.outputs[name]
         yield name, offered.none(model.params, model.state) if predicted is None else predicted.outputs[name]
 

@@ -130,16 +130,23 @@ def _tree(fields: Lines, columns: int) -> dict[str, str | int]:
     thresholds = _reals(fields, "threshold", nodes)
     for name in ("left_child", "right_child", "split_feature", "decision_type", "threshold"):
         kept[name] = fields[name]
-    if "leaf_count" in fields and "internal_count" in fields:
-        for name, size in (("leaf_count", leaves), ("internal_count", nodes)):
-            _wholes(fields, name, size, range(2**31))
-            kept[name] = fields[name]
+    kept |= _counts(fields, leaves)
     if not subsets:
         if (kinds & CATEGORICAL).any():
             raise damaged("A split of categories has none.")
         return kept
     _demand_subsets(fields, subsets, thresholds[(kinds & CATEGORICAL) > 0])
     return kept | {name: fields[name] for name in ("cat_boundaries", "cat_threshold")}
+
+
+def _counts(fields: Lines, leaves: int) -> dict[str, str]:
+    """The training rows of each leaf and each node, where both are there."""
+    sizes = {"leaf_count": leaves, "internal_count": leaves - 1}
+    if not sizes.keys() <= fields.keys():
+        return {}
+    for name, size in sizes.items():
+        _wholes(fields, name, size, range(2**31))
+    return {name: fields[name] for name in sizes}
 
 
 def _demand_tree(left: Labels, right: Labels, leaves: int) -> None:

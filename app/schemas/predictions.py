@@ -7,6 +7,48 @@ from pydantic import Field
 from app.ml.contract.labels import Label
 from app.ml.models.model_response import Flag, ModelResponse
 from app.schemas.problems import ProblemError
+from app.wire import Wire
+
+
+class ReasonCode(Wire):
+    """One column, and how it moves the raw score of a row."""
+
+    column: str = Field(description="Name of the column.")
+    value: Any = Field(None, description="Value of the column in the row; null where it is missing.")
+    contribution: float = Field(description="Contribution of the column to the raw score.")
+    text: str = Field(description="The reason in words, with its direction.")
+
+
+class ContributionTable(Wire):
+    """Contributions of columns to the raw score of each row. For every row and score base + Σ values = raw."""
+
+    method: str = Field(
+        description="Shapley values of this kind. `path_dependent`: of trees, where an absent column sends a row both "
+        "ways by the shares of the training rows; `linear`: coefficient times the difference from the mean of the "
+        "training rows; `additive`: the column's own function, of mean 0 over the training rows."
+    )
+    unit: str = Field(
+        description="Unit of the raw scores: `target` (that of the target), a function of it such as `log(target)`, "
+        "`log_odds`, `share` (of votes or training rows) or `score` (of a class, before the probabilities). The score "
+        "of a calibrated version is that before the calibration."
+    )
+    columns: list[str] = Field(
+        description="Columns of the request, in the order of the values. A category or a date is one column. A "
+        "function of several columns follows as a column of its own."
+    )
+    scores: list[Label | None] = Field(
+        description="Class of each score; of two classes there may be the second alone. Null: the score of a number."
+    )
+    base: list[float] = Field(description="Mean of each score, from which the contributions start.")
+    raw: list[list[float] | None] = Field(description="Scores of each row; null for a row that is not predicted.")
+    values: list[list[list[float]] | None] = Field(
+        description="Contribution of every column to each score of each row; null for a row that is not predicted."
+    )
+    reasons: list[list[ReasonCode] | None] | None = Field(
+        None,
+        description="Largest contributions of each row, of several scores to that of the predicted class; null: the "
+        "request has no `top`.",
+    )
 
 
 class Prediction(ModelResponse):
@@ -43,6 +85,9 @@ class Prediction(ModelResponse):
         None,
         description="Values of each output named in `include`, one for each row, in the order of the request; null: "
         "the request includes none.",
+    )
+    contributions: ContributionTable | None = Field(
+        None, description="Contributions of the columns, with `include=contributions` only; null: it is not included."
     )
     decisions: list[str | None] | None = Field(
         None, description="accepted or rejected, for each row; null: no rejection was requested."

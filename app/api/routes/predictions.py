@@ -93,7 +93,16 @@ def predict_rows(  # noqa: PLR0917  passed by name
         Query(
             pattern=r"^[a-z0-9_]{1,50}(,[a-z0-9_]{1,50}){0,19}$",
             description="Outputs of the model beside its predictions, separated by commas, such as `distance,anomaly`; "
-            "the description of the version names those it has.",
+            "the description of the version names those it has; and `contributions`, of the columns to the raw score.",
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=100,
+            description="Reasons of each row in words, at most: the columns whose contributions are largest. Null: "
+            "none; with `include=contributions` only.",
         ),
     ] = None,
     min_probability: MinProbability = None,
@@ -135,6 +144,11 @@ def predict_rows(  # noqa: PLR0917  passed by name
 
     With `include` the response has further outputs of the model: `outputs` in JSON, a column each in Arrow and npy.
 
+    With `include=contributions` it states by how much each column moves the raw score of a row from the mean over the
+    training rows: the base and the contributions add up to the raw score. They are Shapley values, exact for
+    `decision_tree`, `random_forest`, `gradient_boosting`, `additive`, linear models and imported trees. With `top` each
+    row has its largest ones as sentences.
+
     A classifier can reject uncertain rows; `decisions` then names them. The report's `rejection` curve shows
     what each threshold leaves. With `review` they are stored in the review queue before the response is sent, each once
     for a version, and `X-Filed-Reviews` is their number. Of two classes `threshold` moves the border between them.
@@ -145,7 +159,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
         wanted_of(model, version, alias, least),
         least,
         forms,
-        Extras(policy_of(min_probability, min_margin, band, prices, threshold), confidence, _names(include)),
+        Extras(policy_of(min_probability, min_margin, band, prices, threshold), confidence, _names(include), top),
         on_error == "null",
         seconds(x_request_timeout),
         review,
@@ -180,7 +194,7 @@ class _PredictionRequest(NamedTuple):
 
 def _predict(request: _PredictionRequest, call: Call, body: Sent) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
-    if request.review:
+    if request.review or request.extras.explains:
         return _in_turn(request, call, body)
     served = services.predictions.at_hand(
         request.reference, len(body), request.within, request.least, plain=request.plain
@@ -208,12 +222,13 @@ async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply
         check_extras(served, request.extras)
         if request.review:
             check_review(served, request.extras)
-        if predictions.is_quick(served, len(body)) and not request.review:
+        if predictions.is_quick(served, len(body)) and not (request.review or request.extras.explains):
             incoming, write = _read(request, call, body, served.model), WRITERS[request.forms.response]
             given = await predictions.predict_small(served, incoming, place.begin, request.extras, write)
         else:
             given = await place.run(
-                partial(_respond, request, call, body, served), seconds=predictions.seconds(served, len(body))
+                partial(_respond, request, call, body, served),
+                seconds=None if request.extras.explains else predictions.seconds(served, len(body)),
             )
     return _reply(request, call, served, given)
 

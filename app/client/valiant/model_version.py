@@ -27,6 +27,7 @@ class Prediction(Record[M]):
     probabilities: list[Any] | None
     intervals: list[Any] | None
     outputs: dict[str, list[Any]] | None
+    contributions: dict[str, Any] | None
     decisions: list[Any] | None
     flags: list[dict[str, Any]]
     errors: list[dict[str, Any]] | None
@@ -53,7 +54,8 @@ class _Predicting(Record[M]):
 
         A table gives the same kind of table back, of pandas with the same index: `prediction`, probabilities and
         `flags`. An array gives an array of predictions, a list a `Prediction`. Large tables go in several requests to
-        one version. options: parameters of the request, such as `confidence`, `include`, `on_error`, `alias`.
+        one version. options: parameters of the request, such as `confidence`, `include` (with
+        `top`, where contributions are included), `on_error`, `alias`.
         """
         query = {**self._chosen, **{name: _listed(value) for name, value in options.items()}}
         if frames.is_frame(rows):

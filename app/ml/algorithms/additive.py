@@ -77,6 +77,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.numerics.curve_points import curve_points
 from app.ml.numerics.linear_models.coefficient_errors import as_json
+from app.ml.numerics.linear_models.column_sums import AdditiveScores
 from app.ml.numerics.linear_models.splines import NO_CURVES, Curves, curve_columns, fit_curves
 
 MOST_COLUMNS = 4000
@@ -235,10 +236,7 @@ def components(state: State, x: Matrix) -> Matrix:
 def explain(params: Additive, state: State, x: Matrix) -> list[JSON]:
     """For each row what every column adds to the mean."""
     return [
-        {
-            "mean": state.mean,
-            "adds": [{"column": j, "value": value} for j, value in enumerate(row)],
-        }
+        {"mean": state.mean, "adds": [{"column": j, "value": value} for j, value in enumerate(row)]}
         for row in components(state, x).tolist()
     ]
 
@@ -307,6 +305,11 @@ ALGORITHM = Algorithm(
     fit=fit,
     predict=predict,
     explain=explain,
+    queries={
+        "contributions": lambda p, state: AdditiveScores(
+            state.mean, partial(predict, p, state), partial(components, state)
+        )
+    },
     summary=summary,
     in_units=summary,
     members=_members,

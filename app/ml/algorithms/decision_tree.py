@@ -251,7 +251,9 @@ def nodes(params: DecisionTree, state: State) -> TreeNodes:
 
 
 def scores(params: DecisionTree, state: State) -> TreeScores:
-    """The number, or the share of each class, of a leaf. Raises NoContributions for splits or leaves of several columns."""
+    """The number, or the share of each class, of a leaf. Raises NoContributions where splits or leaves are of several
+    columns.
+    """
     if state.splits.size or state.leaves.forms.size:
         raise NoContributions("A tree with oblique splits or linear leaves has no contributions of single columns.")
     k = max(1, state.classes)

@@ -7,13 +7,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix
+from app.ml.models.contributions import CONTRIBUTIONS, contributions_of
 from app.ml.models.model import Model, Predicted
 
 
 def predict_with(
     model: Model, table: pa.Table | Matrix, names: Sequence[str], confidence: float | None = None
 ) -> Predicted:
-    """Predictions as of `Model.predict`, with the outputs of these names, which the model offers."""
+    """Predictions as of `Model.predict`, with the outputs of these names, which the model offers, or contributions."""
     if not names:
         return model.predict(table, confidence)
     raw = table if isinstance(table, np.ndarray) else model.preparation.raw(table)
@@ -24,10 +25,13 @@ def with_outputs(model: Model, raw: Matrix, predicted: Predicted, names: Sequenc
     """The predictions for a raw matrix (n, p), with the outputs of these names."""
     if not names:
         return predicted
-    x, offered = model.preparation.matrix(raw), model.algorithm.outputs
+    contributions = contributions_of(model, raw) if CONTRIBUTIONS in names else None
+    named = [name for name in names if name != CONTRIBUTIONS]
+    x, offered = model.preparation.matrix(raw) if named else raw, model.algorithm.outputs
     with np.errstate(all="ignore"):
-        found = {name: offered[name].compute(model.params, model.state, x) for name in names}
-    return predicted._replace(outputs={name: _plain(values) for name, values in found.items()})
+        found = {name: offered[name].compute(model.params, model.state, x) for name in named}
+    outputs = {name: _plain(values) for name, values in found.items()}
+    return predicted._replace(outputs=outputs, contributions=contributions)
 
 
 def _plain(values: NDArray[np.generic]) -> NDArray[np.generic]:

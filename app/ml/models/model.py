@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,9 @@ from app.ml.preparation.projected import Projected
 from app.ml.preparation.request import Linearising
 from app.ml.preparation.target_transform import turned_back
 
+if TYPE_CHECKING:
+    from app.ml.models.contributions import Contributions
+
 LABEL_DTYPES: dict[type, type[np.generic]] = {bool: np.bool_, int: np.int64}
 
 
@@ -60,6 +63,8 @@ class Predicted(NamedTuple):
     """Regression, on request: (n, 2), the lower and the upper end; infinite where nothing bounds it."""
     outputs: Mapping[str, NDArray[Any]] = MappingProxyType({})
     """On request: (n,) or (n, k) each, by the names that the algorithm declares."""
+    contributions: "Contributions | None" = None
+    """On request: of the columns of the request."""
 
     def part(self, start: int, stop: int) -> "Predicted":
         """Predictions of these rows, as if there were no others."""
@@ -76,6 +81,7 @@ class Predicted(NamedTuple):
             unknown=None if unknown is None or not unknown.size else unknown,
             intervals=None if self.intervals is None else self.intervals[start:stop],
             outputs={name: values[start:stop] for name, values in self.outputs.items()},
+            contributions=None if self.contributions is None else self.contributions.part(start, stop),
         )
 
     @property
@@ -122,6 +128,8 @@ class Model:
     """Maps that the probabilities of a classification pass through, one after the other."""
     clusters: ClusterDescription | None = None
     """Description of the clusters of a clustering; None: it has none, or was trained by an earlier release."""
+    centre: Vector | None = None
+    """(d,) mean of the matrix over the training rows, where scores are linear in it; None: not known."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
@@ -258,6 +266,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             limits=limits_of(document.get("limits", [None, None])),
             calibrators=calibrators.unpacked(document, "", arrays, len(header.classes or ())),
             clusters=cluster_description.unpacked(document, arrays, preparation.layout.width),
+            centre=_centre(arrays, preparation.layout.width),
         )
         demand_categories((model.state, model.calibration.folds), preparation.layout.levels)
     except AlgorithmNotFound:
@@ -265,6 +274,13 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
     except (LookupError, TypeError, ValueError, RecursionError):
         raise CorruptModel("The stored model does not fit this version's format.") from None
     return model
+
+
+def _centre(arrays: Mapping[str, NDArray[Any]], width: int) -> Vector | None:
+    centre = arrays.get("centre")
+    if centre is not None and (centre.dtype != np.float64 or centre.shape != (width,)):
+        raise ValueError("the means are of other columns")
+    return centre
 
 
 def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
@@ -299,4 +315,6 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = PROJECTED_MEMBER_FORMAT
     if "texts" in document:
         document["format"] = TEXT_FORMAT
+    if model.centre is not None:
+        arrays["centre"] = model.centre
     return document | model.calibration.packed(arrays), arrays

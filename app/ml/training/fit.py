@@ -55,6 +55,14 @@ def _named(fit: Fit[Any], learned: FittedLearner, data: Data, classes: Classes) 
     return replace(fit, state=state), learned._replace(state=state)
 
 
+def centre_of(fitted: Fitted) -> Vector | None:
+    """(d,) weighted mean of the training rows, where scores are linear in the columns; None: they are not."""
+    if fitted.learned.algorithm.linear is None:
+        return None
+    weights = fitted.data.weights
+    return np.ascontiguousarray(weights @ fitted.data.x / weights.sum(), np.float64)
+
+
 def evaluate_rows(
     training_set: TrainingSet,
     fitted: Fitted,

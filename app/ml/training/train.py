@@ -25,6 +25,7 @@ from app.ml.training.fit import (
     Fitted,
     calibrate,
     calibrate_by_folds,
+    centre_of,
     evaluate_rows,
     evaluate_training_rows,
     fit_rows,
@@ -149,4 +150,5 @@ def _model(
         ),
         limits=drawn.limits,
         clusters=described_clusters(training_set, fitted, split.train),
+        centre=centre_of(fitted),
     )

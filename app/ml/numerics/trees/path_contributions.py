@@ -1,7 +1,7 @@
 """Shapley values of sums of trees, where an absent column sends a row both ways by the shares of the training rows.
 
 What a leaf adds is a product over the players (columns, or groups of them) on its path, and the Shapley value of a
-product is an integral of a polynomial: `app.ml.numerics.trees.compiled.path_contributions` computes it exactly.
+product is an integral of a polynomial: `app.ml.numerics.trees.compiled.path_integrals` computes it exactly.
 
 References: Lundberg et al. (2020), Nature Machine Intelligence 2:56 (path-dependent); Yu et al. (2022), Linear
 TreeShap, NeurIPS; Owen (1972), Management Science 18:64 (the integral).
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.errors import CorruptModel
 from app.ml.contract.algorithm import Labels, Matrix, Vector
-from app.ml.numerics.trees.compiled.path_contributions import ROWS, add_path_contributions, order_paths
+from app.ml.numerics.trees.compiled.path_integrals import ROWS, add_path_contributions, order_paths
 from app.ml.numerics.trees.forest import Trees, sound, total
 
 
@@ -46,16 +46,17 @@ class TreePaths(NamedTuple):
         """
         columns, size = np.ascontiguousarray(players, np.int32), sound(trees).column.size
         begin, lanes = np.zeros(trees.root.size + 1, np.int64), np.ones(trees.root.size, np.int32)
-        places, ratio, reach = [np.empty(size, np.int32) for _ in range(5)], np.empty(size), np.empty(size)
+        node, level, player, previous, branch = (np.empty(size, np.int32) for _ in range(5))
+        ratio, reach = np.empty(size), np.empty(size)
+        visited = begin, node, level, player, previous, branch, ratio
         above = trees.root, trees.column, trees.left, trees.missing, shares, columns
-        size = order_paths(*above, begin, *places, ratio, reach, lanes)
-        if size < 0:
+        if order_paths(*above, *visited, reach, lanes) < 0:
             raise CorruptModel("The branches of a stored tree meet again.")
-        places, ratio = [array[:size].copy() for array in places], ratio[:size].copy()
-        ends = trees.column[places[0]] < 0
-        mean = reach[:size][ends] @ trees.values[trees.left[places[0][ends]]]
-        count = int(players.max(initial=-1)) + 1
-        return cls(trees, begin, *places, ratio, lanes, *_quadratures(int(lanes.max(initial=1))), count, mean)
+        reached = node[: begin[-1]]
+        ends = trees.column[reached] < 0
+        mean = reach[: reached.size][ends] @ trees.values[trees.left[reached[ends]]]
+        points, weights = _quadratures(int(lanes.max(initial=1)))
+        return cls(trees, *visited, lanes, points, weights, int(players.max(initial=-1)) + 1, mean)
 
     @property
     def cost(self) -> int:
@@ -84,7 +85,9 @@ class TreeScores(NamedTuple):
     output: Labels | None = None
     """(T,) the score that each tree is added to, by the first of its values; None: to all, by one value each."""
 
-    method = "path_dependent"
+    @property
+    def method(self) -> str:
+        return "path_dependent"
 
     def raw(self, x: Matrix) -> Matrix:
         """(n, k) the scores of rows (n, d)."""

@@ -22,7 +22,7 @@ CODES = np.digitize(Y, [-0.5, 1.5])
 LEVELS = [0, 0, 0, 4, 0]
 
 
-def value(trees, shares, players, row, present, node):
+def value(trees, shares, players, row, present, node):  # noqa: PLR0917
     """The value of a tree where only some players are present, from this node down."""
     column = trees.column[node]
     if column < 0:
@@ -125,7 +125,8 @@ def test_a_forty_level_deep_tree_still_adds_up():
     paths = TreePaths.of(state.trees, shares_of(state.trees), np.arange(40))
     assert paths.lanes.max() > 4
     raw = total(state.trees, x)[:, 0]
-    np.testing.assert_allclose(paths.mean[0] + paths.contributions(x)[:, :, 0].sum(axis=1), raw, rtol=0, atol=1e-15 * raw.max())
+    found = paths.mean[0] + paths.contributions(x)[:, :, 0].sum(axis=1)
+    np.testing.assert_allclose(found, raw, rtol=0, atol=1e-15 * raw.max())
 
 
 def test_columns_that_share_a_split_have_no_contributions_of_their_own():

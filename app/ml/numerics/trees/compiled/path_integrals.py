@@ -3,8 +3,8 @@
 A leaf of value v gives player i the part v (o - z) ∫ Π f dp over p in (0, 1), the product over the other players j of
 its path, of f = p o + (1 - p) z: o is the share of the row that passes the splits of player j, z the share of the
 training rows. A product of m - 1 factors is integrated exactly by m/2 nodes of Gauss and Legendre, rounded up. Each
-node of a tree is visited once: the products of its leaves are summed on the way back, and divided by a factor there. Eight
-rows go through a tree side by side, and a cell is a node of the quadrature of one of them.
+node of a tree is visited once: the products of its leaves are summed on the way back, and divided by a factor there.
+Eight rows go through a tree side by side, and a cell is a node of the quadrature of one of them.
 """
 
 import numpy as np
@@ -75,9 +75,7 @@ def shift(top, depth, before, cells, level_player, gap, inverse, sums, result):
             for c in range(cells):
                 q = U(c)
                 value = sums[here, k, q]
-                result[own, k, q] += value * (
-                    gap[here, q] * inverse[here, q] - gap[there, q] * inverse[there, q]
-                )
+                result[own, k, q] += value * (gap[here, q] * inverse[here, q] - gap[there, q] * inverse[there, q])
                 sums[above, k, q] += value
         top -= 1
     return top
@@ -130,7 +128,7 @@ def add_path_contributions(
     each number once for every row.
     """
     n, k, width, deepest = x.shape[0], values.shape[1], points.shape[1], 1
-    for place in range(level.size):
+    for place in range(begin[lanes.size]):
         deepest = max(deepest, level[place] + 1)
     held, gap = np.ones((deepest, width)), np.zeros((deepest, width))
     inverse, product = np.ones((deepest, width)), np.ones((deepest, width))

@@ -1,0 +1,136 @@
+"""Contributions of the columns of a request to the raw score of each row: Shapley values, which add up to it."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import BodyTooLarge, NoContributions
+from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.contract.labels import Class
+from app.ml.models.model import Model
+from app.ml.models.players import players_of
+from app.ml.numerics.linear_models.column_sums import LinearScores
+from app.ml.preparation.projected import Projected
+
+CONTRIBUTIONS = "contributions"
+"""Name by which a prediction includes them."""
+TOLERANCE = 1e-9
+"""Largest difference between the raw score and the sum of its parts, beside the size of these, or 1."""
+MAX_COST = 4e9
+"""Largest number of visits of nodes for one request: about ten seconds."""
+
+
+class Explained(Protocol):
+    """Scores of a fit, ready to explain rows."""
+
+    @property
+    def mean(self) -> Vector: ...
+
+    @property
+    def cost(self) -> float: ...
+
+    def contributions(self, x: Matrix, /) -> NDArray[np.float64]: ...
+
+
+class Scores(Protocol):
+    """Raw scores of a fit, as algorithms state them behind the query `contributions`."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def unit(self) -> str: ...
+
+    def raw(self, x: Matrix, /) -> Matrix: ...
+
+    def explained(self, players: Labels, /) -> Explained: ...
+
+
+class Contributions(NamedTuple):
+    """Contributions of p columns to k scores of n rows."""
+
+    method: str
+    """path_dependent, linear or additive."""
+    unit: str
+    """Unit of the scores."""
+    columns: tuple[str, ...]
+    """(p,) names of the columns of the request; after them functions of several columns."""
+    scores: tuple[Class | None, ...]
+    """(k,) the class of each score; None: the score is of a number."""
+    base: Vector
+    """(k,) scores that no column has moved."""
+    raw: Matrix
+    """(n, k) scores of the rows."""
+    values: NDArray[np.float64]
+    """(n, k, p); with the base they add up to the scores."""
+
+    def part(self, start: int, stop: int) -> "Contributions":
+        """Those of these rows."""
+        return self._replace(raw=self.raw[start:stop], values=self.values[start:stop])
+
+
+def demand_contributions(model: Model) -> None:
+    """Raises NoContributions for a model that has none."""
+    _scores(model)
+
+
+def contributions_of(model: Model, raw: Matrix) -> Contributions:
+    """Contributions for a raw matrix (n, p).
+
+    Raises NoContributions, and BodyTooLarge for more rows than a request may have.
+    """
+    scores, players = _scores(model), players_of(model.preparation)
+    explained = scores.explained(players.of_columns)
+    most = int(MAX_COST / max(1.0, explained.cost))
+    if len(raw) > most:
+        raise BodyTooLarge(f"Contributions of this model are computed for at most {most} rows in one request.")
+    x = model.preparation.matrix(raw)
+    parts, totals = explained.contributions(x), scores.raw(x)
+    values = np.zeros((*parts.shape[:2], len(players.names)))
+    values[:, :, : parts.shape[2]] = parts
+    _demand_sum(explained.mean, values, totals)
+    unit = scores.unit
+    if unit == "target" and model.linearising != "none":
+        unit = f"{model.linearising}(target)"
+    return Contributions(
+        scores.method, unit, players.names, _named(model, totals.shape[1]), explained.mean, totals, values
+    )
+
+
+def _scores(model: Model) -> Scores:
+    algorithm = model.algorithm
+    if isinstance(model.preparation, Projected):
+        raise NoContributions("Behind a projection the columns of a request have no contributions of their own.")
+    if CONTRIBUTIONS in algorithm.queries:
+        scores: Scores = algorithm.queries[CONTRIBUTIONS](model.params, model.state)
+        return scores
+    if algorithm.linear is None:
+        raise NoContributions(f"Predictions of {model.name} have no contributions of single columns.")
+    if model.centre is None:
+        raise NoContributions("An earlier release trained this version, without the means of its columns: train anew.")
+    form: Any = algorithm.linear(model.state)
+    unit = "target" if model.classes is None else "log_odds" if model.name == "logistic" else "score"
+    return LinearScores(form, model.centre, unit if form.coef.shape[1] == 1 else "score")
+
+
+def _named(model: Model, count: int) -> tuple[Class | None, ...]:
+    """The class of each score: of two classes the second has the only one."""
+    if model.classes is None:
+        return (None,) * count
+    if count == 1:
+        return model.classes[-1:]
+    if count != len(model.classes):
+        raise NoContributions("Some classes had no training rows, so that the scores are of others.")
+    return model.classes
+
+
+def _demand_sum(base: Vector, values: NDArray[np.float64], raw: Matrix) -> None:
+    """Raises NoContributions unless the parts add up to the scores."""
+    with np.errstate(all="ignore"):
+        size = np.maximum(1.0, np.abs(base) + np.abs(values).sum(axis=2))
+        off = np.abs(base + values.sum(axis=2) - raw) / size
+    if not (off <= TOLERANCE).all():  # nor NaN
+        raise NoContributions(
+            "The contributions of a row do not add up to its score, which is not finite or too large."
+        )
