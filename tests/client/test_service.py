@@ -7,6 +7,7 @@ import time
 import zipfile
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import valiant
@@ -51,6 +52,14 @@ def test_predictions_of_objects_and_arrays(service, model):
     assert array.tolist() == ["setosa", "setosa"]
     assert model.query("linearise", row=FLOWER)["model"] == "flowers"
     assert model.query("explain", rows=[FLOWER])["explanations"]
+
+
+def test_contributions_of_objects_and_tables_are_the_same(service, model):
+    parts = model.predict([FLOWER], include="contributions", top=1).contributions
+    assert [reason["column"] in parts["columns"] for reason in parts["reasons"][0]] == [True]
+    table = model.predict(pa.table({name: [value] for name, value in FLOWER.items()}), include="contributions")
+    for place, name in enumerate(parts["columns"]):
+        assert table.column(f"contribution_of_{name}").to_pylist() == [[score[place] for score in parts["values"][0]]]
 
 
 def test_aliases_move_under_a_condition(service, model):
