@@ -105,13 +105,17 @@ def shipped(tmp_path):
 
 @pytest.mark.slow
 def test_first_fits_of_all_algorithms_and_first_predictions_compile_nothing(shipped, capsys):
-    """Kernels are shipped, the cache is empty, and whatever could be written to is read-only."""
+    """Kernels are shipped, the cache is empty, and whatever could be written to is read-only.
+
+    What predictions use, a process that only predicts compiles before it is ready.
+    """
     run = [sys.executable, "-m", "tests.first_fits"]
     root = Path(__file__).parent.parent
     result = json.loads(subprocess.run(run, check=True, capture_output=True, text=True, cwd=root, env=shipped).stdout)
     assert result["compiled"] == []
     assert len(result["seconds"]) == sum(len(entry.algorithm.tasks) for entry in catalogue().values())
     assert "app.ml.numerics.trees.compiled.growth.grow" in result["used"]
+    assert {kernel.rpartition(".")[0] for kernel in result["predicting"]} <= set(SERVING)
     slowest = sorted(result["seconds"].items(), key=lambda item: -item[1][0])[:10]
     with capsys.disabled():
         print("\nProcessor seconds of the slowest first fits, and of their first predictions:")  # noqa: T201

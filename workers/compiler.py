@@ -44,9 +44,9 @@ class Compiler:
                         due = now + LOGGED_SECONDS
                     if self._stopping.is_set():
                         return
+            if self.left is not None:
+                log.info("kernels_compiled")
         except OSError:  # no process to be had, or no disk: jobs compile what they need
             log.exception("kernels_not_compiled")
         finally:
-            if self.left is not None:
-                log.info("kernels_compiled")
             self.left = None

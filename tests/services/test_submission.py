@@ -19,6 +19,7 @@ from app.errors import (
     QueueFull,
     VersionNotFound,
 )
+from app.ml.catalogue import seconds_to_compile
 from app.ml.jobs import train
 from app.ml.jobs.evaluate import EvaluateRequest
 from app.ml.jobs.train import TrainRequest
@@ -136,6 +137,25 @@ def test_a_dry_run_says_what_it_would_take_and_takes_nothing(desk):
     assert estimate.memory_bytes > 0
     assert estimate.seconds > 0
     assert desk.count() == 0
+
+
+def test_a_dry_run_counts_what_a_worker_has_not_compiled(desk):
+    """Ridge regression needs none of it, and a forest no more than remains."""
+    ridge = {"target": "sepal_length", "algorithm": {"name": "ridge"}}
+    forest = {"name": "random_forest"}
+
+    def cold(kernels_left_seconds, **changes):
+        with desk.work() as w:
+            w.workers.seen("w", kernels_left_seconds=kernels_left_seconds, compiling="compiling")
+        estimate = desk.submission.validate(desk.request(**changes))
+        return estimate.cold_seconds, [warning for warning in estimate.warnings if warning.startswith("First use")]
+
+    assert cold(1000.0, **ridge) == (0, [])
+    seconds, (warning,) = cold(1000.0, algorithm=forest)
+    assert seconds == pytest.approx(seconds_to_compile(["random_forest"]), abs=0.1)
+    assert warning.startswith(f"First use: +{seconds:.0f} s")
+    assert cold(5.0, algorithm=forest)[0] == 5
+    assert cold(None, algorithm=forest) == (0, [])
 
 
 # the same key

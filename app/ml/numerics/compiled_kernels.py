@@ -21,9 +21,16 @@ SERVING = (
     "app.ml.numerics.decoding.json_numbers",
     "app.ml.numerics.trees.compiled.numeric_traversal",
     "app.ml.numerics.trees.compiled.traversal",
+    "app.ml.numerics.trees.compiled.linear_forms",
     "app.ml.numerics.neighbours.screening",
+    "app.ml.numerics.neighbours.compiled.distances",
+    "app.ml.numerics.neighbours.compiled.tiles",
+    "app.ml.numerics.density.compiled.mixture",
     "app.ml.numerics.support_vectors.compiled.kernel_values",
+    "app.ml.numerics.kernel_functions.compiled.radial",
+    "app.ml.numerics.kernel_functions.compiled.squared_differences",
     "app.ml.numerics.networks.compiled.one_row",
+    "app.ml.numerics.maps.compiled.item_pulls",
 )
 """Modules whose kernels predictions use: they come first."""
 KERNEL_SECONDS, BYTE_SECONDS = 0.2, 0.35e-3
