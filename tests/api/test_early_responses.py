@@ -12,6 +12,8 @@ import pytest
 
 from app.api.fast import bounded_connection
 from app.main import create_app
+from app.schemas.keys import KeySpec
+from app.services.request_rates import Allowance
 from tests.api.fast.test_connection import serving
 
 MORE_THAN_SOCKETS_HOLD = 16 << 20
@@ -41,6 +43,15 @@ def port(request, settings):
     own = {"fast_path": request.param, "max_body_bytes": 1 << 20, "max_upload_bytes": 1 << 20}
     with serving(create_app(settings.model_copy(update=own))) as (port, _):
         yield port
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["fast", "framework"])
+def guarded_port(request, settings):
+    """An API that demands keys and reads them once, and its services."""
+    own = {"fast_path": request.param, "auth": "keys", "revocation_seconds": 3600.0}
+    app = create_app(settings.model_copy(update=own))
+    with serving(app) as (port, _):
+        yield port, app.services
 
 
 def by_httpx(port, method, path, headers, body):
@@ -81,6 +92,30 @@ def test_clients_that_send_the_body_first_read_the_response(port, send, early):
     if path == "/v1/datasets/upload" and kind != CSV and send is in_chunks:
         expected = 422, "invalid_request"  # the first bytes are no form
     assert send(port, method, path, headers, BODY) == expected
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs/train", "/v1/datasets?file_format=csv", f"{MODEL}/predict"])
+def test_clients_with_large_bodies_read_why_their_key_or_the_moment_is_wrong(guarded_port, path, monkeypatch):
+    port, services = guarded_port
+
+    def sent(key=None):
+        headers = {"Content-Type": JSON} | ({"Authorization": f"Bearer {key}"} if key else {})
+        return by_urllib(port, "POST", path, headers, BODY)
+
+    viewer, editor = (
+        services.keys.create_first(KeySpec(name=role, role=role), f"early-{role}").secret
+        for role in ("viewer", "editor")
+    )
+    assert sent() == (401, "credential_missing")
+    assert sent("vlt_wrong") == (401, "credential_invalid")
+    assert sent(viewer) == (403, "scope_missing")
+    rights = services.access.find(editor.encode())
+    rights.rate = Allowance()
+    rights.rate.limit(0.001)
+    rights.rate.left = 0.0
+    assert sent(editor) == (429, "rate_limited")
+    monkeypatch.setattr(services.access, "_fresh_until", 0.0)
+    assert sent(editor) == (503, "auth_unavailable")
 
 
 def test_a_body_that_is_not_wanted_is_not_sent_by_who_asks_first(port):
@@ -186,6 +221,22 @@ def test_what_is_no_request_behind_one_that_is_served_leaves_its_response_whole(
         response = read_all(line)
     assert response.startswith(b"HTTP/1.1 200 ")
     assert response.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/v1/jobs", "/v1/nowhere"])
+def test_who_sends_no_more_and_still_reads_gets_every_response(port, path):
+    for count in (1, 2):
+        with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
+            line.sendall(count * head("GET", path, 0))
+            line.shutdown(socket.SHUT_WR)
+            assert read_all(line).count(b"HTTP/1.1 ") == count
+
+
+def test_who_sends_half_a_body_and_no_more_is_gone(port):
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as line:
+        line.sendall(head("POST", "/v1/jobs/train", 100) + bytes(50))
+        line.shutdown(socket.SHUT_WR)
+        assert read_all(line) == b""
 
 
 def is_cut(line, chunk, count, gap=0.0):

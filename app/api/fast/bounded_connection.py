@@ -99,6 +99,8 @@ class BoundedConnection(HttpToolsProtocol):
     """True if a head has begun and is not complete."""
     ended = False
     """True if no more requests are read: responses to those before are sent, then the connection is closed."""
+    _only_reads = False
+    """True if the other end has shut down its side, and still gets responses."""
     _head_size, _body_size = 0, 0
     """Bytes of the header fields, and of the body, of the request that arrives."""
     _request_clock: asyncio.TimerHandle | None = None
@@ -132,7 +134,18 @@ class BoundedConnection(HttpToolsProtocol):
     def has_unread_input(self) -> bool:
         """True if the other end may be sending still, or has sent what is not read."""
         arriving = not self._between and not self._in_head
-        return self.ended or arriving or bool(self.pipeline) or self.flow.read_paused
+        return not self._only_reads and (self.ended or arriving or bool(self.pipeline) or self.flow.read_paused)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio's
+        """A caller who sends no more may still read: the response to few bytes is sent, unless it has begun.
+
+        Returns True to keep the connection, which TLS does not allow.
+        """
+        waits = self._between and self._is_responding() and not self.cycle.response_started
+        if not waits or self._body_size > LIGHT_BYTES or self._outgoing.lingers or not self._outgoing.can_write_eof():
+            return None
+        self.ended = self._only_reads = True
+        return True
 
     def data_received(self, data: bytes) -> None:
         if self._outgoing.lingers:

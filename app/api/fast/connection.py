@@ -94,7 +94,7 @@ class Connection(BoundedConnection):
     def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio's
         """A caller who sends no more may still read: the response to few bytes is sent, the queue is not waited in."""
         self.transport.flush()  # type: ignore[attr-defined]  # what is written already: the loop may close it next
-        if self._responding is None or not self._light:
+        if self._responding is None or not self._light or not self._outgoing.can_write_eof():
             return super().eof_received()
         self._ending = True
         return True
