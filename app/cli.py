@@ -192,10 +192,10 @@ def _doctor(_: dict[str, Any], settings: Settings) -> None:
     doctor(settings)
 
 
-def _health(_: dict[str, Any], settings: Settings) -> None:
-    from app.health import check
+def _health(options: dict[str, Any], settings: Settings) -> None:
+    from app.health import check, check_ready
 
-    check(settings)
+    (check_ready if options["ready"] else check)(settings)
 
 
 def _need(settings: Settings, *names: str) -> None:
@@ -257,7 +257,8 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         help="compile for each class of processors, into this folder, or that of the package",
     )
     warmed.add_argument("--check", action="store_true", help="compile nothing: exit with 1 if a kernel is missing")
-    add("health", _health, "exit with 0 if the API or the worker on this machine responds", address)
+    health = add("health", _health, "exit with 0 if the API or the worker on this machine responds", address)
+    health.add_argument("--ready", action="store_true", help="exit with 0 if the API is ready for requests: /readyz")
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("--data", type=Path, help="folder of the embedded servers (./var)")
     add("doctor", _doctor, "check the database, its data and the servers, with a remedy for each fault", folder)

@@ -19,9 +19,32 @@ def check(settings: Settings) -> None:
         raise StartFailed(f"Nothing responds at {' or '.join(tried)}.")
 
 
-def responds(url: str) -> bool:
-    """A certificate is not verified: it names the service, and this is its machine."""
+def check_ready(settings: Settings) -> None:
+    """Raise StartFailed, with the checks that fail, unless the API is ready for requests."""
+    url = f"{address(settings)}/readyz"
     try:
-        return httpx.get(url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False).is_success  # noqa: S501
+        response = _get(url)
+    except httpx.TransportError:
+        raise StartFailed(f"Nothing responds at {url}.") from None
+    if not response.is_success:
+        raise StartFailed(f"The API is not ready: {' '.join(_failing(response)) or f'status {response.status_code}.'}")
+
+
+def _failing(response: httpx.Response) -> list[str]:
+    try:
+        return [fault["detail"] for fault in response.json()["errors"]]
+    except (ValueError, LookupError, TypeError):  # of what is not the API
+        return []
+
+
+def responds(url: str) -> bool:
+    """True if the request succeeds."""
+    try:
+        return _get(url).is_success
     except httpx.TransportError:
         return False
+
+
+def _get(url: str) -> httpx.Response:
+    """A certificate is not verified: it names the service, and this is its machine."""
+    return httpx.get(url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False)  # noqa: S501

@@ -28,7 +28,7 @@ from app.ml.numerics.compiled_kernels import (
     missing,
     seconds_of,
 )
-from app.ml.numerics.jit import Kernel
+from app.ml.numerics.jit import Kernel, kernels
 from app.ml.numerics.kernel_folders import PACKAGED, PINNED, tagged_folder
 from app.ml.numerics.processor import SHIPPED_CLASSES, processor
 from app.parent_process import die_with
@@ -102,6 +102,12 @@ def check(folder: Path | None) -> None:
     names = [f"{kernel.__module__}.{kernel.__name__}" for kernel in _left(serving=False)]
     if names:
         raise StartFailed(f"Kernels are not compiled for {processor().name}, {len(names)}: {', '.join(names)}.")
+
+
+def count_compiled() -> tuple[int, int]:
+    """Number of kernels that are on disk for this processor, and of all."""
+    left = len(_left(serving=False))
+    return len(kernels()) - left, len(kernels())
 
 
 def _run(folder: Path, name: str, *options: str) -> None:

@@ -15,6 +15,8 @@ import psutil
 import pytest
 
 from app.cli import main
+from app.main import create_app
+from tests.api.fast.test_connection import serving
 
 VALIANT = [sys.executable, "-P", "-m", "app.cli"]
 
@@ -73,6 +75,23 @@ def test_health_follows_the_port(capsys, monkeypatch, api_address):
         port = free.getsockname()[1]
     monkeypatch.setenv("VALIANT_PORT", str(port))
     assert failure(capsys, "health") == (1, f"valiant: Nothing responds at http://127.0.0.1:{port}/livez.\n")
+    assert failure(capsys, "health", "--ready") == (
+        1,
+        f"valiant: Nothing responds at http://127.0.0.1:{port}/readyz.\n",
+    )
+
+
+def test_an_api_that_is_alive_may_not_be_ready(capsys, monkeypatch, settings):
+    application = create_app(settings)
+    with serving(application) as (port, _):
+        monkeypatch.setenv("VALIANT_PORT", str(port))
+        assert failure(capsys, "health", "--ready") == (0, "")
+        application.state.draining = True
+        assert failure(capsys, "health") == (0, "")
+        assert failure(capsys, "health", "--ready") == (
+            1,
+            "valiant: The API is not ready: The check not_draining fails.\n",
+        )
 
 
 def test_wrong_settings_are_named_and_not_repeated(capsys, monkeypatch):

@@ -12,9 +12,11 @@ import pytest
 import app
 from app import warming
 from app.cli import main
+from app.commands.doctor import _check_machine
 from app.ml.catalogue import catalogue, seconds_to_compile
 from app.ml.numerics import kernel_folders
 from app.ml.numerics.compiled_kernels import SERVING, describe, is_serving, kernels, missing
+from app.settings import Settings
 
 
 @pytest.fixture
@@ -27,6 +29,14 @@ def nothing_compiled(tmp_path, monkeypatch):
 def test_a_check_names_what_is_missing(nothing_compiled, capsys):
     assert main(["warm", "--check"]) == 1
     assert "app.ml.numerics.trees.compiled.growth.grow" in capsys.readouterr().err
+
+
+def test_the_doctor_counts_what_is_compiled_and_misses_nothing(nothing_compiled, tmp_path):
+    (result,) = [one for one in _check_machine(Settings(data=tmp_path)) if one.name == "kernels"]
+    (_, count), tag = warming.count_compiled(), kernel_folders.tag()
+    others = "a worker compiles the others beside its jobs, and `valiant warm` at once"
+    assert result.detail == f"0 of {count} are compiled for {tag}; {others}"
+    assert result.remedy is None
 
 
 def test_predictions_come_first_and_trees_last_but_for_whom_a_job_waits(nothing_compiled):

@@ -13,6 +13,7 @@ from app.commands.maintained_database import connected_engine, maintenance, runn
 from app.commands.postgres_tools import find_folder
 from app.disk_space import free
 from app.errors import StartFailed, ValiantError
+from app.ml.numerics.kernel_folders import tag
 from app.project_context import PROJECT
 from app.queue import make_celery
 from app.services.database_access import list_faults
@@ -20,6 +21,7 @@ from app.services.model_loading import opened, stored
 from app.settings import MiB, Settings
 from app.store.pointer import Pointer
 from app.store.unit_of_work import WorkFactory
+from app.warming import count_compiled
 from migrations.schema_revision import head, revision_of
 
 MAX_CHECKED_MODELS = 20
@@ -133,6 +135,9 @@ def _check_machine(settings: Settings) -> Iterator[Result]:
     crowded = room < settings.reserve_bytes
     remedy = "Free room: uploads and jobs are refused." if crowded else None
     yield Result("disk", f"{room // MiB} MiB are free at {settings.data}", remedy)
+    compiled, count = count_compiled()
+    late = "" if compiled == count else "; a worker compiles the others beside its jobs, and `valiant warm` at once"
+    yield Result("kernels", f"{compiled} of {count} are compiled for {tag()}{late}")
     if settings.cache_url is not None:
         url = settings.cache_url.get_secret_value()
         yield _check_redis("cache", lambda: _read_policy(Redis.from_url(url, socket_timeout=REDIS_SECONDS)), "allkeys-")
