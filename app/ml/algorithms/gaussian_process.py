@@ -240,8 +240,7 @@ def _standard(params: GaussianProcess, data: Data) -> tuple[Vector, Vector]:
 def _given(params: GaussianProcess) -> set[Kind]:
     """Meanings of the parameters that are not learned."""
     given: dict[Kind, float | None] = {"amplitude": params.amplitude, "noise": params.sigma, "period": params.period}
-    given["shape" if params.kernel == "periodic" else "scale"] = params.length_scale
-    given["gamma"] = params.length_scale
+    given["gamma"] = given["shape" if params.kernel == "periodic" else "scale"] = params.length_scale
     return {kind for kind, value in given.items() if value is not None}
 
 
@@ -311,6 +310,7 @@ ALGORITHM = Algorithm(
     with_errors=lambda params: params.model_copy(update={"sigma": params.sigma or 1.0}),
     interval=interval,
     interval_of_mean=lambda params: params.interval_of == "mean",
+    plug_in=lambda params: params.interval_of == "observation" and None in {params.length_scale, params.sigma},
     random_function=function,
     outputs={"variance": VARIANCE},
     summary=summary,

@@ -246,7 +246,6 @@ class Algorithm(Generic[P, S]):
     together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
-
     linear: Callable[[S], LinearForm] | None = None
     """The scores of a fit, where they are linear in the columns."""
     importances: Callable[[P], Callable[[S], Vector] | None] = lambda _: None
@@ -266,6 +265,8 @@ class Algorithm(Generic[P, S]):
     """True if `interval` serves these parameters; if not, errors on rows held out bound the target."""
     interval_of_mean: Callable[[P], bool] = lambda _: False
     """True if `interval` bounds the expected value, not a new row."""
+    plug_in: Callable[[P], bool] = lambda _: False
+    """True if `interval` takes parameters that the rows chose as known, so that errors of unseen rows must scale it."""
     random_function: Callable[[P, S], RandomFunction] | None = None
     """The function with its uncertainty, where that is what it learns."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None

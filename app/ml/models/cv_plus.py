@@ -27,6 +27,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import FittedLearner, Labels, Matrix, Vector
 from app.ml.models.member_view import View
+from app.ml.models.own_widths import own_widths
 from app.ml.numerics.row_blocks import blocks
 from app.ml.statistics.error_by_prediction import at
 
@@ -53,14 +54,19 @@ class FoldFits(NamedTuple):
     fold: Labels
     """(n,) the fold of each score, in their order."""
 
-    def ends(self, scores: Vector, raw: Matrix, confidence: float) -> Matrix:
-        """(n, 2) lower and upper ends for rows of the raw matrix (n, p); infinite where nothing bounds the target."""
+    def ends(self, scores: Vector, raw: Matrix, confidence: float, *, own: bool = False) -> Matrix:
+        """(n, 2) lower and upper ends for rows of the raw matrix (n, p); infinite where nothing bounds the target.
+
+        own: the scores are in units of the widths that each fit computes itself.
+        """
         place, ends = rank(scores.size, confidence) - 1, np.empty((len(raw), 2))
         if place >= scores.size:
             return np.full(ends.shape, [-math.inf, math.inf])
         with np.errstate(invalid="ignore", over="ignore"):
             centres = np.column_stack([one.learned.predict(raw) for one in self.fits])
             widths = np.column_stack([at(one.spread, centre) for one, centre in zip(self.fits, centres.T, strict=True)])
+            if own:
+                widths *= np.column_stack([_own(one.learned, raw) for one in self.fits])
             for rows in blocks(len(raw), scores.size):
                 reach = widths[rows][:, self.fold] * scores
                 centre = centres[rows][:, self.fold]
@@ -76,6 +82,11 @@ class FoldFits(NamedTuple):
         if fold.shape != scores.shape or not 0 <= fold.min(initial=0) <= fold.max(initial=0) < len(self.fits):
             return False
         return all(_is_sound(one, inputs) for one in self.fits)
+
+
+def _own(learned: FittedLearner, raw: Matrix) -> Vector:
+    x = raw if learned.view is None else learned.view.matrix(raw)
+    return own_widths(learned.algorithm, learned.params, learned.state, x)
 
 
 def _is_sound(one: FoldFit, inputs: int) -> bool:

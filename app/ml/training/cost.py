@@ -9,6 +9,7 @@ from app.ml.contract.algorithm import Accepts, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.task import PredictionKind
 from app.ml.numerics.clustering.validity import DISTANCES
+from app.ml.training.interval_folds import interval_folds
 from app.ml.training.train_spec import TrainSpec
 
 BASE_BYTES, BASE_SECONDS = 180 << 20, 0.25
@@ -89,6 +90,8 @@ def cost_of(
     class_bytes = CLASS_BYTES * size.classes
     row_bytes = ROW_BYTES + class_bytes + INPUT_BYTES * len(chosen) + (COLUMN_BYTES + restored) * width
     fits = 3 if closed_form(spec, chosen) else spec.validation.fits(units)
+    held_out = round(rows * spec.validation.held_out)
+    fits += interval_folds(spec, task, rows - held_out, held_out)
     algorithm = nested.entry_of(spec.algorithm).algorithm
     passes = (spec.difficulty_stages + 1) / 2 if spec.difficulty is not None else 1.0
     each = _prepared(chosen, size) + passes * nested.seconds(algorithm, spec.algorithm, task, size)

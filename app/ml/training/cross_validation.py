@@ -20,11 +20,11 @@ from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, resample
 from app.ml.evaluation.validation import Validation
-from app.ml.models.conformal import Calibration
+from app.ml.models.conformal import UNCALIBRATED, Calibration
 from app.ml.nested import meaning
 from app.ml.preparation.preparation import Preparation
 from app.ml.statistics.metric_value import Metric
-from app.ml.training.fit import Fitted, evaluate_rows, fit_rows
+from app.ml.training.fit import Fitted, calibrate_by_folds, evaluate_rows, fit_rows
 from app.ml.training.fold_calibration import ScoredFold, calibrated, scored, small
 from app.ml.training.leave_one_out import closed_form
 from app.ml.training.training_set import TrainingSet
@@ -139,17 +139,26 @@ def validate(fits: Fits, how: Validation) -> Validated | None:
             return _bootstrap(fits, how.resamples)
 
 
-def _kfold(fits: Fits, k: int) -> Validated | None:
+def errors_of_folds(fits: Fits, validated: Validated | None, folds: int = 0) -> Calibration:
+    """Errors of the folds of a validation, which bound the targets of a regression. folds: fitted for them, if any."""
+    if folds:
+        validated = _kfold(fits, folds, bars=False)
+    if validated is None:
+        return UNCALIBRATED
+    return validated.calibration or calibrate_by_folds(fits.training_set, fits.rows, validated.predicted)
+
+
+def _kfold(fits: Fits, k: int, *, bars: bool = True) -> Validated | None:
     splits = fits.training_set.folds(fits.rows, k, fits.rng)
     if not splits:
         return None
     keeps = fits.kept_as is not None and small(fits.training_set, fits.rows, splits)
     whole = fits.training_set.prepare(fits.rows) if keeps else None
-    folds, left, kept = zip(*fits.evaluated(splits, "fold", bars=True, whole=whole), strict=True)
+    folds, left, kept = zip(*fits.evaluated(splits, "fold", bars=bars, whole=whole), strict=True)
     result = f"Cross-validation divides these into {len(folds)} folds{_kind_of_folds(fits)}."
     metrics = across_folds([fold.metrics for fold in folds])
     predicted = _out_of_fold(fits, splits, left)
-    calibration = calibrated(kept) if keeps else None
+    calibration = calibrated(fits.training_set, kept) if keeps else None
     equal = fits.equal(splits)
     return Validated(metrics, result, list(folds), equal=equal, predicted=predicted, calibration=calibration)
 

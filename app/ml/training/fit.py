@@ -6,19 +6,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.contract.algorithm import Data, Fit, FittedLearner, Labels, Progress, Vector, silent
+from app.ml.contract.algorithm import Data, Fit, FittedLearner, Labels, Matrix, Progress, Vector, silent
 from app.ml.evaluation.evaluation import Evaluation, evaluate
 from app.ml.evaluation.predictions import Predictions, of_training_rows, predictions
 from app.ml.evaluation.reliability import Bins
 from app.ml.evaluation.splits import evenly
-from app.ml.models.conformal import UNCALIBRATED, Calibration
+from app.ml.models.conformal import ADAPTIVE, ENOUGH, UNCALIBRATED, Calibration
+from app.ml.models.own_widths import has_own, own_widths, scales_own
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target import Classes
 from app.ml.preparation.target_transform import carried
+from app.ml.statistics.error_by_prediction import NONE, at, error_spread
 from app.ml.training.training_set import TrainingSet
 
 MOST_ERRORS = 10_000
 """A quantile of more is hardly surer."""
+OWN_ERRORS = 39
+"""Errors from which on those of an algorithm with intervals of its own scale them: 95 % is not the largest of them."""
+RICH = 300
+"""Errors on rows held out from which on some of them fit their spread; of fewer the training rows do."""
 
 
 class Fitted(NamedTuple):
@@ -94,18 +100,47 @@ def evaluate_training_rows(fitted: Fitted, predicted: Predictions, rng: np.rando
 
 
 def calibrate(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Calibration:
-    """By the errors on these rows, of the function of the target that was fitted."""
+    """By the errors on these rows, of the function of the target that was fitted.
+
+    An algorithm that bounds targets itself keeps its intervals where the rows are few.
+    """
+    algorithm, params = training_set.algorithm, training_set.params
     if not training_set.task.of_numbers or not rows.size:
+        return UNCALIBRATED
+    scaled = scales_own(algorithm, params)
+    least = ENOUGH if algorithm.plug_in(params) else OWN_ERRORS
+    if has_own(algorithm, params) and not (scaled and rows.size >= least):
         return UNCALIBRATED
     data = training_set.data(fitted.preparation, rows[evenly(rows.size, MOST_ERRORS)])
     with np.errstate(all="ignore"):
-        predicted = training_set.algorithm.predict(training_set.params, fitted.fit.state, data.x)
-        return Calibration.of(predicted, carried(training_set.preprocessing.target, data.y))
+        predicted = algorithm.predict(params, fitted.fit.state, data.x)
+        widths = own_widths(algorithm, params, fitted.fit.state, data.x) if scaled else None
+        if widths is not None and not np.isfinite(widths).all():
+            return UNCALIBRATED
+        spread = spread_of_training_rows(training_set, fitted) if rows.size < RICH else NONE
+        truth = carried(training_set.preprocessing.target, data.y)
+        return Calibration.of(predicted, truth, widths=widths, spread=spread)
+
+
+def spread_of_training_rows(training_set: TrainingSet, fitted: Fitted) -> Matrix:
+    """The spread of errors by the rows of the fit, of mean 1: the errors may be too small, their proportions are not.
+
+    None beside widths of which the same holds.
+    """
+    algorithm, params, data = training_set.algorithm, training_set.params, fitted.data
+    if len(data.y) < ADAPTIVE or algorithm.plug_in(params):
+        return NONE
+    predicted = algorithm.predict(params, fitted.fit.state, data.x)
+    errors = np.abs(carried(training_set.preprocessing.target, data.y) - predicted)
+    if scales_own(algorithm, params):
+        errors = errors / own_widths(algorithm, params, fitted.fit.state, data.x)
+    spread = error_spread(predicted, errors)
+    return spread / [[1.0], [at(spread, predicted).mean()]] if spread.size else NONE
 
 
 def calibrate_by_folds(training_set: TrainingSet, rows: Labels, predicted: Vector | None) -> Calibration:
     """By what fits without each of these rows predict for it, in the target's own units."""
-    if predicted is None:
+    if predicted is None or has_own(training_set.algorithm, training_set.params):
         return UNCALIBRATED
     how = training_set.preprocessing.target
     with np.errstate(all="ignore"):

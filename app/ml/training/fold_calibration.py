@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.ml.catalogue import find
 from app.ml.contract.algorithm import FittedLearner, Labels, Vector
 from app.ml.evaluation.splits import Split
 from app.ml.models import state_format
-from app.ml.models.conformal import ADAPTIVE, ENOUGH, Calibration, has_own
+from app.ml.models.conformal import ENOUGH, Calibration
 from app.ml.models.cv_plus import MOST_BYTES, MOST_FOLDS, MOST_ROWS, FoldFit, FoldFits
 from app.ml.models.member_view import View
+from app.ml.models.own_widths import has_own, own_widths
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target_transform import carried
-from app.ml.statistics.error_by_prediction import NONE, at, error_spread
-from app.ml.training.fit import Fitted
+from app.ml.statistics.error_by_prediction import at
+from app.ml.training.fit import Fitted, spread_of_training_rows
 from app.ml.training.training_set import TrainingSet
 
 
@@ -33,7 +33,7 @@ def small(training_set: TrainingSet, rows: Labels, splits: Sequence[Split]) -> b
         training_set.task.of_numbers
         and training_set.groups is None
         and training_set.times is None
-        and not has_own(training_set.algorithm, training_set.params)
+        and (not _own(training_set) or training_set.algorithm.plug_in(training_set.params))
         and ENOUGH <= rows.size <= MOST_ROWS
         and len(splits) <= MOST_FOLDS
     )
@@ -48,15 +48,17 @@ def scored(training_set: TrainingSet, name: str, whole: Preparation, fitted: Fit
         return None
     view = View.of(fitted.preparation, "none", whole, np.zeros(0, np.intp), 0)
     learned = FittedLearner(training_set.algorithm, find(name).learner(training_set.params), fitted.fit.state, view)
-    data = training_set.data(fitted.preparation, rows)
+    data, params = training_set.data(fitted.preparation, rows), training_set.params
     with np.errstate(all="ignore"):
-        spread = _spread(training_set, fitted)
-        predicted = learned.algorithm.predict(training_set.params, learned.state, data.x)
-        scores = np.abs(carried(training_set.preprocessing.target, data.y) - predicted) / at(spread, predicted)
+        spread = spread_of_training_rows(training_set, fitted)
+        predicted = learned.algorithm.predict(params, learned.state, data.x)
+        widths = own_widths(learned.algorithm, params, learned.state, data.x) if _own(training_set) else 1.0
+        errors = np.abs(carried(training_set.preprocessing.target, data.y) - predicted)
+        scores = errors / (at(spread, predicted) * widths)
     return ScoredFold(FoldFit(learned, spread), np.where(np.isnan(scores), np.inf, scores))
 
 
-def calibrated(made: Sequence[ScoredFold | None]) -> Calibration | None:
+def calibrated(training_set: TrainingSet, made: Sequence[ScoredFold | None]) -> Calibration | None:
     """None where a fold has no fit to be kept, or all are too large together."""
     found = [one for one in made if one is not None]
     if len(found) < len(made):
@@ -65,20 +67,15 @@ def calibrated(made: Sequence[ScoredFold | None]) -> Calibration | None:
     order = np.argsort(scores, kind="stable")
     fold = np.repeat(np.arange(len(found)), [one.scores.size for one in found])[order]
     folds = FoldFits(tuple(one.fit for one in found), fold)
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Any] = {}
     state_format.pack(folds, "folds", arrays)
     if sum(array.nbytes for array in arrays.values()) > MOST_BYTES:
         return None
-    return Calibration(scores[order], crossed=True, folds=folds)
+    return Calibration(scores[order], crossed=True, folds=folds, own=_own(training_set))
 
 
-def _spread(training_set: TrainingSet, fitted: Fitted) -> NDArray[np.float64]:
-    """By the rows of the fit itself: their errors may be too small, their proportions are not."""
-    predicted = training_set.algorithm.predict(training_set.params, fitted.fit.state, fitted.data.x)
-    if predicted.size < ADAPTIVE:
-        return NONE
-    spread = error_spread(predicted, np.abs(carried(training_set.preprocessing.target, fitted.data.y) - predicted))
-    return spread / [[1.0], [at(spread, predicted).mean()]] if spread.size else NONE
+def _own(training_set: TrainingSet) -> bool:
+    return has_own(training_set.algorithm, training_set.params)
 
 
 def _known(whole: Preparation, part: Preparation) -> bool:

@@ -37,6 +37,7 @@ GUARANTEES = {
     "the widths. The coverage is near the confidence if the fits of the folds are close to that of all rows; it is "
     "not guaranteed.",
 }
+SCALED = " They are in proportion to the intervals that the algorithm computes."
 ADAPTIVE = " The width follows the prediction: it is in proportion to the errors of rows with a prediction like it."
 
 UNBOUNDED = (
@@ -51,7 +52,8 @@ def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector
         return None
     inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
     order = np.argsort(predicted, kind="stable")
-    groups = np.array_split(order, GROUPS) if truth.size >= GROUPS * FEWEST else []
+    bounded = _is_bounded(model, ends)
+    groups = np.array_split(order, GROUPS) if bounded and truth.size >= GROUPS * FEWEST else []
     least, greatest = (limit if math.isfinite(limit) else None for limit in model.limits)
     return IntervalReport(
         interval=model.interval_name,
@@ -59,22 +61,29 @@ def interval_report(model: Model, predicted: Vector, ends: Matrix, truth: Vector
         confidence=CONFIDENCE,
         target_minimum=least,
         target_maximum=greatest,
-        coverage=_coverage(inside),
+        coverage=_coverage(inside if bounded else inside[:0]),
         fifths=[_fifth(predicted[rows], inside[rows], ends[rows]) for rows in groups],
     )
 
 
+def _is_bounded(model: Model, ends: Matrix) -> bool:
+    """False where nothing is known of the width: such intervals hold any target."""
+    if model.interval_name != "algorithm" and not model.calibration.bounds:
+        return False
+    return not np.isinf(ends).any(axis=1).all()
+
+
 def _condition(model: Model) -> str:
-    errors = model.calibration
+    errors, scaled = model.calibration, SCALED if model.calibration.own else ""
     if errors.folds:
         sizes = np.bincount(errors.folds.fold)
         share = guaranteed(sizes, CONFIDENCE)
-        return f" With {sizes.sum()} rows in {sizes.size} folds 95 % intervals surely cover {share:.1%}."
+        return f"{scaled} With {sizes.sum()} rows in {sizes.size} folds 95 % intervals surely cover {share:.1%}."
     if model.interval_name != "split-conformal":
         return ""
     if errors.scores.size < ENOUGH:
         return UNBOUNDED
-    return ADAPTIVE if errors.spread.size else ""
+    return scaled + (ADAPTIVE if errors.spread.size else "")
 
 
 def bounds_observations(model: Model) -> bool:
@@ -92,15 +101,23 @@ def held_out_report(model: Model, training_set: TrainingSet, fitted: Fitted, row
     return interval_report(model, predicted.values, np.asarray(predicted.intervals), training_set.target.y[rows])
 
 
-def warnings(report: IntervalReport | None) -> Iterator[str]:
-    """Fifths of the predictions whose intervals are too narrow."""
-    for fifth in report.fifths if report else ():
+def warnings(report: IntervalReport | None, *, logarithm: bool) -> Iterator[str]:
+    """Intervals that nothing bounds, and fifths of the predictions whose intervals are too narrow.
+
+    logarithm: the target has one that is not fitted.
+    """
+    if report is None:
+        return
+    if report.coverage.value is None:
+        yield f"There are no prediction intervals: their ends are null.{UNBOUNDED}"
+    remedy = "Fit the logarithm of the target (preprocessing.target), or hold" if logarithm else "Hold"
+    for fifth in report.fifths:
         covered, upper = fifth.coverage.value, fifth.coverage.upper
-        if report and covered is not None and upper is not None and upper < report.confidence - SHORT:
+        if covered is not None and upper is not None and upper < report.confidence - SHORT:
             yield (
                 f"95 % intervals cover only {covered:.0%} of the held-out targets whose predictions are from "
-                f"{fifth.lowest_prediction:.4g} to {fifth.highest_prediction:.4g}: errors are larger there. Fit the "
-                "logarithm of the target (preprocessing.target), or hold out more rows."
+                f"{fifth.lowest_prediction:.4g} to {fifth.highest_prediction:.4g}: errors are larger there. {remedy} "
+                "out more rows."
             )
 
 

@@ -11,26 +11,26 @@ from app.ml.evaluation.evaluation import EXAMPLES
 from app.ml.evaluation.reliability import Bins
 from app.ml.job import Trained, stacked
 from app.ml.models import seen_rows
-from app.ml.models.conformal import ENOUGH, chosen
+from app.ml.models.conformal import ENOUGH, UNCALIBRATED, Calibration, chosen
 from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
 from app.ml.training import coefficient_stability as stability
 from app.ml.training.certified import certified
 from app.ml.training.cluster_stability import stability_under_halving
-from app.ml.training.cross_validation import Fits, Validated, validate
+from app.ml.training.cross_validation import Fits, Validated, errors_of_folds, validate
 from app.ml.training.described_clusters import described_clusters
 from app.ml.training.drawn_rows import DrawnRows, draw
 from app.ml.training.fit import (
     Fitted,
     calibrate,
-    calibrate_by_folds,
     centre_of,
     evaluate_rows,
     evaluate_training_rows,
     fit_rows,
     predict_training_rows,
 )
+from app.ml.training.interval_folds import interval_folds
 from app.ml.training.interval_report import held_out_report
 from app.ml.training.interval_report import warnings as interval_warnings
 from app.ml.training.plan import Plan
@@ -39,6 +39,7 @@ from app.ml.training.prepared_rows import SpoolRows
 from app.ml.training.receipt import receipt
 from app.ml.training.reporting import EvaluatedFit, report
 from app.ml.training.spring_analogy import springs
+from app.ml.training.training_set import TrainingSet
 
 READ, FOLDED, FITTED, EVALUATED = 0.05, 0.7, 0.9, 0.97
 """Shares of a training that are complete after each of these stages."""
@@ -70,8 +71,8 @@ def train(
     planned = planned._replace(warnings=(*planned.warnings, *drawn.warnings))
     del table
     training_set, split = drawn.training_set, drawn.split
-    validated = _validated(drawn, planned, rng, stages)
-    received = stages.within(FOLDED if validated else READ, FITTED, "fitting")
+    validated, crossed = _validated(drawn, planned, rng, stages)
+    received = stages.within(FOLDED if validated or crossed.folds else READ, FITTED, "fitting")
     if drawn.stream:
         fitted = drawn.stream.fit(training_set, received, spool_rows)
     else:
@@ -79,7 +80,7 @@ def train(
     stages(FITTED, "evaluating")
     evaluated = _evaluated(drawn, fitted, validated, spec.seed, rng)
     stages(EVALUATED, "writing the model")
-    model = _model(drawn, fitted, validated, planned, receipt(planned, data_digest, reading))
+    model = _model(drawn, fitted, crossed, planned, receipt(planned, data_digest, reading))
     result = report(training_set, split, evaluated, planned, data_digest)
     hashes = drawn.hashes
     seen = [] if hashes is None else [SeenRows.of(hashes, data_digest, planned.features, planned.target)]
@@ -93,21 +94,35 @@ def train(
             "cluster_profiles": profiles(training_set, evaluated.predicted, split.train),
             "intervals": intervals,
             "guarantees": certified(drawn, fitted, evaluated, planned),
-            "warnings": [*result.warnings, *interval_warnings(intervals)],
+            "warnings": [*result.warnings, *interval_warnings(intervals, logarithm=_has_logarithm(training_set))],
         }
     )
     return Trained(encode(model), result, record_golden(model, drawn.shown), seen_rows.encode(seen))
 
 
-def _validated(drawn: DrawnRows, planned: Plan, rng: np.random.Generator, stages: Stages) -> Validated | None:
-    """Validation by other fits of the training rows, where the request has one."""
+def _has_logarithm(training_set: TrainingSet) -> bool:
+    """True if the target has a logarithm, and no function of it is fitted."""
+    return training_set.preprocessing.target == "none" and bool(training_set.target.y.min(initial=1.0) > 0)
+
+
+def _validated(
+    drawn: DrawnRows, planned: Plan, rng: np.random.Generator, stages: Stages
+) -> tuple[Validated | None, Calibration]:
+    """Validation by other fits of the training rows, where the request has one; and errors of such fits for intervals,
+    where too few rows are held out.
+    """
 
     def step(fraction: float, message: str) -> None:
         stages(READ + (FOLDED - READ) * fraction, message)
 
-    spec, rows = planned.spec, drawn.split.train
-    kept_as = spec.algorithm.name if drawn.split.test.size < ENOUGH else None
-    return validate(Fits(drawn.training_set, rows, spec.seed, rng, step, drawn.copies, kept_as), spec.validation)
+    spec, (rows, test) = planned.spec, drawn.split
+    few = test.size < ENOUGH
+    fits = Fits(drawn.training_set, rows, spec.seed, rng, step, drawn.copies, spec.algorithm.name if few else None)
+    validated = validate(fits, spec.validation)
+    if not few:
+        return validated, UNCALIBRATED
+    folds = interval_folds(spec, drawn.training_set.task, rows.size, test.size)
+    return validated, errors_of_folds(fits._replace(rng=rng.spawn(1)[0]) if folds else fits, validated, folds)
 
 
 def _evaluated(
@@ -129,12 +144,8 @@ def _evaluated(
     )
 
 
-def _model(
-    drawn: DrawnRows, fitted: Fitted, validated: Validated | None, planned: Plan, written: dict[str, JSON]
-) -> Model:
+def _model(drawn: DrawnRows, fitted: Fitted, crossed: Calibration, planned: Plan, written: dict[str, JSON]) -> Model:
     training_set, split, spec = drawn.training_set, drawn.split, planned.spec
-    own = calibrate(training_set, fitted, split.test)
-    crossed = validated and validated.calibration
     return Model(
         name=spec.algorithm.name,
         task=training_set.task,
@@ -145,9 +156,7 @@ def _model(
         classes=training_set.target.classes if training_set.task.of_classes else None,
         receipt=written,
         linearising=spec.preprocessing.target,
-        calibration=chosen(
-            own, crossed or calibrate_by_folds(training_set, split.train, validated and validated.predicted)
-        ),
+        calibration=chosen(calibrate(training_set, fitted, split.test), crossed),
         limits=drawn.limits,
         clusters=described_clusters(training_set, fitted, split.train),
         centre=centre_of(fitted),

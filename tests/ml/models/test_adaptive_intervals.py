@@ -12,6 +12,7 @@ from app.ml.models import safetensors_format
 from app.ml.models.conformal import Calibration, chosen
 from app.ml.models.model import decode, encode
 from app.ml.statistics.error_by_prediction import at, error_spread
+from app.ml.training.interval_report import interval_report, warnings
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
@@ -189,11 +190,40 @@ def test_small_tables_have_intervals_from_cross_validation(validation):
     assert 0.92 <= np.mean(covered) <= 0.98
 
 
-def test_without_cross_validation_nothing_bounds_a_small_table():
-    done = trained(prices(60, 0))
-    model = decode(done.blob)
-    assert "validate by kfold or loo" in done.report.intervals.guarantee
-    assert (model.interval_name, model.predict(prices(5, 1), 0.95).intervals[:, 1].min()) == ("split-conformal", np.inf)
+UNBOUNDED = "There are no prediction intervals"
+
+
+@pytest.mark.parametrize("algorithm", ["ridge", "decision_tree", "gaussian_process"])
+def test_folds_bound_a_small_table_that_is_not_cross_validated(algorithm):
+    done, plain = (trained(prices(60, 0), algorithm, validation={"test_fraction": share}) for share in (0.2, 0))
+    model, result = decode(done.blob), done.report
+    assert (model.interval_name, result.intervals.coverage.n) == ("cv-plus", 12)
+    assert "With 48 rows in 5 folds" in result.intervals.guarantee
+    assert (result.cross_validation, result.folds) == (None, None)
+    assert np.isfinite(model.predict(prices(50, 1), 0.95).intervals).all()
+    assert not any(UNBOUNDED in warning for warning in result.warnings)
+    assert decode(plain.blob).calibration.scores.size == 0
+    assert encode(model) == done.blob
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["ridge", "decision_tree"])
+def test_default_trainings_of_small_tables_cover_new_targets(algorithm):
+    covered = []
+    for seed in range(40):
+        fresh = prices(500, 1000 + seed)
+        low, high = decode(trained(prices(60, seed), algorithm).blob).predict(fresh, 0.95).intervals.T
+        covered.append(((low <= fresh["price"].to_numpy()) & (fresh["price"].to_numpy() <= high)).mean())
+    assert 0.93 <= np.mean(covered) <= 0.99
+
+
+@pytest.mark.parametrize(("rows", "validation"), [(20, {}), (60, {"time": "b"})])
+def test_too_few_rows_have_no_interval_and_are_warned_of(rows, validation):
+    done = trained(prices(rows, 0), validation=validation)
+    result = done.report.intervals
+    assert (result.coverage.value, result.coverage.n, result.fifths) == (None, 0, [])
+    assert [warning for warning in done.report.warnings if UNBOUNDED in warning]
+    assert (decode(done.blob).predict(prices(5, 1), 0.95).intervals[:, 1] == np.inf).all()
 
 
 def test_errors_held_out_count_before_those_of_folds():
@@ -216,8 +246,37 @@ def test_the_report_has_the_coverage_of_every_fifth():
     assert trained(prices(100, 0), validation={"test_fraction": 0}).report.intervals is None
 
 
+def test_intervals_of_an_algorithm_are_scaled_by_errors_of_unseen_rows():
+    """Its own take the noise to be the same everywhere."""
+    fresh, rows = prices(5000, 1), prices(400, 0)
+    scaled, plain = (decode(trained(rows, "linear", validation={"test_fraction": share}).blob) for share in (0.3, 0))
+    assert (scaled.interval_name, plain.interval_name) == ("split-conformal", "algorithm")
+    truth = fresh["price"].to_numpy()
+    covered, before = (
+        fifths(predicted.values, predicted.intervals, truth)
+        for predicted in (model.predict(fresh, 0.95) for model in (scaled, plain))
+    )
+    assert covered[-1] >= 0.9
+    assert before[-1] < 0.85
+    document, arrays = safetensors_format.read(encode(scaled))
+    assert encode(decode(encode(scaled))) == encode(scaled)
+    with pytest.raises(CorruptModel):  # a fit that has no intervals of its own
+        decode(safetensors_format.write(document | {"algorithm": "median"}, arrays))
+
+
+def test_few_rows_held_out_leave_the_textbook_intervals_alone():
+    assert decode(trained(prices(190, 0), "linear").blob).interval_name == "algorithm"
+    assert decode(trained(prices(195, 0), "linear").blob).interval_name == "split-conformal"
+    assert decode(trained(prices(100, 0), "gaussian_process").blob).interval_name == "split-conformal"
+
+
 def test_a_fifth_that_is_covered_too_seldom_is_warned_of():
-    """The algorithm's own intervals take the noise to be the same everywhere."""
-    for algorithm, count in (("linear", 1), ("ridge", 0)):
-        warnings = trained(prices(2000, 0), algorithm).report.warnings
-        assert sum("intervals cover only" in warning for warning in warnings) == count
+    table = prices(1000, 1)
+    model = decode(trained(prices(300, 0), "linear", validation={"test_fraction": 0}).blob)
+    predicted = model.predict(table, 0.95)
+    result = interval_report(model, predicted.values, predicted.intervals, table["price"].to_numpy())
+    (warning,) = warnings(result, logarithm=True)
+    assert "errors are larger there. Fit the logarithm of the target (preprocessing.target), or hold out" in warning
+    (warning,) = warnings(result, logarithm=False)
+    assert "errors are larger there. Hold out more rows." in warning
+    assert not [*warnings(trained(prices(1000, 0)).report.intervals, logarithm=True)]

@@ -12,6 +12,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.conformal import UNCALIBRATED, Calibration, reach, with_intervals
 from app.ml.models.model import decode, encode
+from app.ml.statistics.error_by_prediction import at
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
@@ -88,10 +89,11 @@ def test_errors_are_those_of_the_rows_held_out_and_ends_are_turned_back(transfor
     model = decode(done.blob)
     forward, back = (np.log, np.exp) if transform == "log" else (np.asarray, np.asarray)
     predicted = model.predict(table, 0.9)
-    errors = np.abs(forward(table["y"].to_numpy()) - forward(predicted.values))
+    spread = at(model.calibration.spread, forward(predicted.values))
+    errors = np.abs(forward(table["y"].to_numpy()) - forward(predicted.values)) / spread
     assert np.isclose(errors[:, None], model.calibration.scores, rtol=1e-9, atol=1e-12).any(axis=0).all()
     assert model.calibration.scores.size == done.report.rows_test == 50
-    half = model.calibration.scores[45]  # ⌈51 · 0.9⌉ = 46
+    half = model.calibration.scores[45] * spread  # ⌈51 · 0.9⌉ = 46
     expected = np.column_stack([back(forward(predicted.values) - half), back(forward(predicted.values) + half)])
     np.testing.assert_allclose(predicted.intervals, expected, rtol=1e-9)
 

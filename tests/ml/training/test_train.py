@@ -144,8 +144,8 @@ def test_it_is_what_the_peer_fits_on_the_training_rows():
 def test_rows_held_out_teach_nothing():
     """Not the fit, not the scaling, not the levels: whatever they hold, the model is the same, but for its errors."""
     rng = np.random.default_rng(0)
-    table = pa.table({"a": rng.normal(size=50), "c": ["x", "y"] * 25, "y": rng.normal(size=50)})
-    held = holdout(50, 0.2, np.random.Generator(np.random.PCG64(0))).test
+    table = pa.table({"a": rng.normal(size=100), "c": ["x", "y"] * 50, "y": rng.normal(size=100)})
+    held = holdout(100, 0.2, np.random.Generator(np.random.PCG64(0))).test
     spoilt = {name: table[name].to_pylist() for name in table.column_names}
     for row in held:
         spoilt["a"][row], spoilt["c"][row], spoilt["y"][row] = 1e6, "never", -1e6
