@@ -150,6 +150,11 @@ class Calibration(NamedTuple):
 UNCALIBRATED = Calibration()
 
 
+def method_of(algorithm: Algorithm[Any, Any], params: Params, errors: Calibration) -> str:
+    """Name of the method of the intervals: `algorithm`, if no errors scale those of the algorithm itself."""
+    return "algorithm" if has_own(algorithm, params) and not errors.own else errors.name
+
+
 def with_intervals(algorithm: Algorithm[Any, Any], params: Params, errors: Calibration) -> Algorithm[Any, Any]:
     """The algorithm with its own intervals, scaled by `errors` in their units; else those of `errors`, or without any.
 
@@ -163,16 +168,10 @@ def with_intervals(algorithm: Algorithm[Any, Any], params: Params, errors: Calib
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
         if errors.folds:
             return errors.folds.ends(errors.scores, x, confidence, own=errors.own)
-        own = own_widths(algorithm, params, state, x) if errors.own else 1.0
+        own = own_widths(algorithm, params, state, x) if has_own(algorithm, params) else 1.0
         return errors.ends(algorithm.predict(params, state, x), confidence, own)
 
     return replace(algorithm, interval=interval)
-
-
-def demand_widths(algorithm: Algorithm[Any, Any], params: Params, errors: Calibration) -> None:
-    """Raises ValueError for errors in units of widths that the algorithm does not compute."""
-    if errors.own and not has_own(algorithm, params):
-        raise ValueError("own")
 
 
 def within(algorithm: Algorithm[Any, Any], limits: tuple[float, float]) -> Algorithm[Any, Any]:

@@ -22,15 +22,7 @@ from app.ml.models import calibrators, cluster_description, safetensors_format, 
 from app.ml.models.calibrators import CALIBRATED, Calibrators
 from app.ml.models.category_checks import demand_categories
 from app.ml.models.cluster_description import ClusterDescription
-from app.ml.models.conformal import (
-    EVERYWHERE,
-    UNCALIBRATED,
-    Calibration,
-    demand_widths,
-    limits_of,
-    with_intervals,
-    within,
-)
+from app.ml.models.conformal import EVERYWHERE, UNCALIBRATED, Calibration, limits_of, method_of, with_intervals, within
 from app.ml.models.header import (
     CALIBRATED_FORMAT,
     ENCODED_FORMAT,
@@ -43,7 +35,6 @@ from app.ml.models.header import (
     header_of,
 )
 from app.ml.models.member_view import BEHIND, ENCODED, FILLS, LINEARISING
-from app.ml.models.own_widths import has_own
 from app.ml.preparation.flags import Flagged
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.projected import Projected
@@ -172,8 +163,7 @@ class Model:
     @property
     def interval_name(self) -> str:
         """Method of the intervals."""
-        own = has_own(find(self.name).algorithm, self.params) and not self.calibration.own
-        return "algorithm" if own else self.calibration.name
+        return method_of(find(self.name).algorithm, self.params, self.calibration)
 
     @property
     def inputs(self) -> tuple[InputColumn, ...]:
@@ -278,7 +268,6 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             clusters=cluster_description.unpacked(document, arrays, preparation.layout.width),
             centre=_centre(arrays, preparation.layout.width),
         )
-        demand_widths(entry.algorithm, model.params, model.calibration)
         demand_categories((model.state, model.calibration.folds), preparation.layout.levels)
     except AlgorithmNotFound:
         raise CorruptModel("The stored model is of an algorithm this version does not have.") from None

@@ -258,10 +258,7 @@ def test_intervals_of_an_algorithm_are_scaled_by_errors_of_unseen_rows():
     )
     assert covered[-1] >= 0.9
     assert before[-1] < 0.85
-    document, arrays = safetensors_format.read(encode(scaled))
     assert encode(decode(encode(scaled))) == encode(scaled)
-    with pytest.raises(CorruptModel):  # a fit that has no intervals of its own
-        decode(safetensors_format.write(document | {"algorithm": "median"}, arrays))
 
 
 def test_few_rows_held_out_leave_the_textbook_intervals_alone():
