@@ -12,6 +12,7 @@ from app.ml.contract.algorithm import Data, Task
 from app.ml.contract.threads import THREADS
 from app.ml.models import state_format
 from app.ml.numerics import row_blocks
+from app.ml.numerics.boosting import gradient_trees, losses
 from app.ml.numerics.clustering import bounds
 from app.ml.numerics.linear_models import cross_entropy
 
@@ -46,12 +47,17 @@ def arrays_of(algorithm, params, data, threads):
         ("logistic", Task.CLASSIFICATION, 2, {}),
         ("logistic", Task.CLASSIFICATION, 3, {}),
         ("pca", Task.PROJECTION, 0, {}),
+        ("gradient_boosting", Task.REGRESSION, 0, {"n_estimators": 4, "early_stopping": True}),
+        ("gradient_boosting", Task.CLASSIFICATION, 2, {"n_estimators": 4}),
+        ("gradient_boosting", Task.CLASSIFICATION, 3, {"n_estimators": 2}),
         ("kmeans", Task.CLUSTERING, 0, {"n_init": 1, "n_clusters": 3}),
         ("kmeans", Task.CLUSTERING, 0, {"n_init": 1, "n_clusters": 9}),
     ],
 )
 def test_a_fit_has_the_same_bytes_for_any_number_of_threads(monkeypatch, name, task, classes, options):
     monkeypatch.setattr(row_blocks, "SECTION_ROWS", 400)
+    monkeypatch.setattr(gradient_trees, "MANY", 1000)
+    monkeypatch.setattr(losses, "MANY", 1000)
     monkeypatch.setattr(bounds, "FEW", 0)
     monkeypatch.setattr(bounds, "MANY_NEAR", 0)
     monkeypatch.setattr(cross_entropy, "CELLS", 5_000)

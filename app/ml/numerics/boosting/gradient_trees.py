@@ -8,14 +8,16 @@ codes, for numbers from 22 columns on, for two classes from 15 on, and for k > 2
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Vector
-from app.ml.numerics.boosting.compiled.grow import boost
-from app.ml.numerics.boosting.compiled.rows import add_values
+from app.ml.contract.threads import count_threads, run_at_once
+from app.ml.numerics.boosting.compiled.grow import COUNTED, FEWER, KEPT, LEAF, PLACE, STAGE, WAITING, boost
+from app.ml.numerics.boosting.compiled.rows import add_values, join_sections, leaf_values, part_sections, tally_rows
 from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT
 from app.ml.numerics.trees.binning import Binned
 from app.ml.numerics.trees.forest import Trees
@@ -26,6 +28,8 @@ LEAST_CURVATURE = 1e-3
 """Least curvature of a leaf: below it the step G/H would rest on nothing, and this value takes its place."""
 BATCH, NUMBERS = 2048, 8192
 """Rows of one batch, and numbers that are computed of them, at most: they take little memory."""
+MANY = 2**16
+"""Rows from which on they are counted and parted on all free cores."""
 PARTS = 16
 """Turns in which all rows are parted: more take less memory to part them in, and move more of them twice."""
 Sums: TypeAlias = Vector | NDArray[np.float32]
@@ -81,6 +85,11 @@ class Booster:
         self._sides = np.empty((nodes, max(CELLS, int(table.bins.max(initial=0)) + 1)), np.uint8)
         self._leaf_rows = np.empty((limits.max_leaves, 3), np.int64)
         self._bytes = np.stack([table.further, table.wide])
+        self._progress, self._owner = np.zeros(10, np.int64), np.empty(len(self._pool), np.int64)
+        self._leaf_states, self._leaf_numbers = (
+            np.empty((limits.max_leaves, 6), np.int64),
+            np.empty((limits.max_leaves, 2)),
+        )
 
     def grow(self, slopes: Slopes, raw: Sums) -> tuple[Trees, Vector]:
         """One tree of Newton steps, and the gain of each of its splits; adds its values to `raw` (n,) of the rows
@@ -92,20 +101,56 @@ class Booster:
         steep, curved = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
         bent = 1 / slopes.weight
         codes, bins, start, low, high, levels = self._table
-        size = boost(
+        threads = count_threads() if n >= MANY else 1
+        most = n if threads == 1 else 2 * len(self._spare)
+        self._progress[:] = 0
+        arguments = [
             *(codes.view(np.uint64), codes, self._bytes, bins, start, low, high, levels, self._train_mask),
             *(self._rows, self._spare, slopes.gradients, slopes.weights, bent, slopes.numbers, self._pool),
             *(bits, steep, curved, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
-            *(limits.rate, 1 / slopes.unit, limits.category_smoothing * bent, limits.category_l2 * bent),
+            *(limits.category_smoothing * bent, limits.category_l2 * bent),
             *(limits.category_smoothing, limits.max_leaves, limits.max_depth, self._leaf_rows),
-            *(*self._scratch, self._sides),
-        )
+            *(*self._scratch, self._sides, self._progress, most, self._leaf_states, self._leaf_numbers, self._owner),
+        ]
+        slopes_of = slopes.gradients, slopes.weights, bent, slopes.numbers
+        while (size := boost(*arguments)) == WAITING:
+            self._count_at_once(threads, (*slopes_of, bits, steep, curved))
         column, threshold, left, missing, share, value, gain = (array[:size].copy() for array in self._scratch)
-        add_values(self._rows, self._leaf_rows[: size // 2 + 1], value, raw)
+        leaves, penalties = self._leaf_rows[: size // 2 + 1], self._leaf_numbers[: size // 2 + 1, 1]
+        rate = limits.rate / slopes.unit
+
+        def settle(some: slice) -> None:
+            own = leaves[some].copy()
+            leaf_values(self._rows, own, penalties[some].copy(), *slopes_of, rate, LEAST_CURVATURE * bent, value)
+            add_values(self._rows, own, value, raw)
+
+        run_at_once([partial(settle, slice(first, None, threads)) for first in range(threads)])
         members = self._members(column, threshold)
         root = np.zeros(1, np.int32)
         tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), members, value[:, None])
         return tree, gain / slopes.unit / slopes.unit / bent
+
+    def _count_at_once(self, threads: int, slopes: tuple[Any, ...]) -> None:
+        """Count all rows, or part those of a leaf, on so many cores: whole numbers add up to the same in any order."""
+        table, progress, words = self._table, self._progress, self._table.codes.view(np.uint64)
+        histograms, place = np.empty((threads, self._pool.shape[1]), np.int64), progress[PLACE]
+        node, begin, end = self._leaf_rows[progress[LEAF]]
+        rows = self._rows[begin:end]
+        if progress[STAGE] == COUNTED:
+            edges = [len(rows) * number // threads for number in range(threads + 1)]
+            parts = zip(edges[:-1], edges[1:], histograms, strict=True)
+            run_at_once([partial(tally_rows, *[words, rows[first:last], *slopes, own]) for first, last, own in parts])
+        else:
+            j, size = self._leaf_states[progress[LEAF], 2], len(self._spare)
+            stays, spares = np.empty(-(-len(rows) // size), np.int64), np.empty((threads, size), np.int32)
+            split = rows, words, table.codes, j, *self._bytes[:, j], self._sides[node]
+            calls = [
+                partial(part_sections, *[*split, spare, progress[FEWER], *slopes, first, threads, stays, own])
+                for first, (spare, own) in enumerate(zip(spares, histograms, strict=True))
+            ]
+            run_at_once(calls)
+            progress[KEPT] = join_sections(rows, stays, self._spare)
+        np.add.reduce(histograms, axis=0, out=self._pool[place])
 
     def _members(self, column: NDArray[np.int32], threshold: Vector) -> NDArray[np.bool_]:
         """The members of all subsets of splits; where each begins goes into `threshold`."""

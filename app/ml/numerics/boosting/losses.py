@@ -1,16 +1,22 @@
 """Loss of a sum of trees, of numbers or of classes, and its slopes for each of many rows."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
+from app.ml.contract.threads import count_threads, run_at_once
 from app.ml.numerics.boosting.compiled.rows import gradients_of
-from app.ml.numerics.boosting.gradient_trees import BATCH, NUMBERS, Slopes
+from app.ml.numerics.boosting.gradient_trees import BATCH, MANY, NUMBERS, Slopes
 from app.ml.numerics.linear_algebra.solve import near_one
+from app.ml.numerics.row_blocks import sections
 from app.ml.numerics.trees.forest import Trees, total_of_grown
+
+BATCH_AT_ONCE = 2**14
+"""Rows of a batch of one of several threads, which wait for each other at its ends."""
 
 
 class RowSums(NamedTuple):
@@ -55,14 +61,23 @@ class RowSums(NamedTuple):
 
     def slopes(self, k: int) -> Slopes:
         """Slopes of one sum at the current scores of the rows."""
-        largest, numbers = (0.0, 0.0), not self.classes
-        for batch in batches(len(self.gradients)):
-            weighed = self.weights[batch], 1 / self.weight
-            most = gradients_of(
-                self._predicted(k, batch), self.targets[batch, k], *weighed, numbers, self.unit, self.gradients[batch]
-            )
-            largest = max(largest[0], most[0]), max(largest[1], most[1])
-        return Slopes(self.gradients, numbers, self.unit, self.weights, self.weight, largest)
+        n = len(self.gradients)
+        threads = count_threads() if n >= MANY else 1
+        calls = [partial(self._slopes, k, section) for section in sections(n, 1)] if threads > 1 else []
+        steepest, most = zip(*(run_at_once(calls) if calls else [self._slopes(k, slice(0, n))]), strict=True)
+        largest = max(steepest), max(most)
+        return Slopes(self.gradients, not self.classes, self.unit, self.weights, self.weight, largest)
+
+    def _slopes(self, k: int, section: slice) -> tuple[float, float]:
+        """Write the gradients of these rows: the largest of both slopes."""
+        steepest, curved = 0.0, 0.0
+        step = BATCH if section.start == 0 and section.stop == len(self.gradients) else BATCH_AT_ONCE
+        for first in range(section.start, section.stop, step):
+            batch = slice(first, min(first + step, section.stop))
+            weighed = self.weights[batch], 1 / self.weight, not self.classes, self.unit
+            most = gradients_of(self._predicted(k, batch), self.targets[batch, k], *weighed, self.gradients[batch])
+            steepest, curved = max(steepest, most[0]), max(curved, most[1])
+        return steepest, curved
 
     def _predicted(self, k: int, batch: slice) -> Vector:
         """The number, or the probability of the class."""

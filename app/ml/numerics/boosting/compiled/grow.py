@@ -7,13 +7,18 @@ References: Ke et al. (2017), LightGBM, NeurIPS; Shi et al. (2022), Quantized tr
 
 import numpy as np
 
-from app.ml.numerics.boosting.compiled.rows import CHUNK, chosen, part_rows, slope, tally
+from app.ml.numerics.boosting.compiled.rows import CHUNK, chosen, part_rows, tally
 from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT, NEITHER, best_split
 from app.ml.numerics.jit import inner, kernel
 from app.ml.numerics.trees.compiled.growth import middle
 
 FREE, IN_USE = -1, -2
 """Instead of the leaf that owns a place in the pool."""
+NEW, COUNTED, PARTED = 0, 1, 2
+"""Stages of a tree when it is taken up: nothing is done; its caller has counted all rows, or parted those of a leaf."""
+STAGE, LEAVES, NODES, ONE, OTHER, PARENT, PLACE, LEAF, FEWER, KEPT = range(10)
+"""Places of `progress`."""
+WAITING = -1
 
 
 @inner
@@ -49,8 +54,9 @@ def vacated(owner, place, begin, end):
 
 @kernel(
     "i8(u8[:,::1], u1[:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], b1[:], i4[::1], i4[::1], f4[::1],"
-    "f8[::1], f8, b1, i8[:,::1], i8, f8, f8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, i8[:,::1],"
-    "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1], u1[:,::1])",
+    "f8[::1], f8, b1, i8[:,::1], i8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, i8[:,::1],"
+    "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1], u1[:,::1],"
+    "i8[::1], i8, i8[:,::1], f8[:,::1], i8[::1])",
     writes=[
         "rows",
         "spare",
@@ -64,6 +70,10 @@ def vacated(owner, place, begin, end):
         "value",
         "gain",
         "sides",
+        "progress",
+        "leaf_states",
+        "leaf_numbers",
+        "owner",
     ],
 )
 def boost(
@@ -89,8 +99,6 @@ def boost(
     l2,
     least_rows,
     least_curvature,
-    rate,
-    unit,
     smoothing,
     extra,
     rare,
@@ -105,91 +113,120 @@ def boost(
     value,
     gain,
     sides,
+    progress,
+    most,
+    leaf_states,
+    leaf_numbers,
+    owner,
 ):
     """Grow one tree of the rows of `train_mask`, put them into `rows` (n,) leaf by leaf, and return how many nodes it
-    has.
+    has. Or WAITING: more than `most` rows are to be counted, or those of the leaf to be parted, by the caller, who
+    takes it up again with what he has done in `progress`.
 
     words and codes: the same (n, columns), as words and as bytes. further: (2, d) where the further bytes of a column
     of many categories begin, and how many they are: see `Binned.wide`. result, weights, scale, numbers: see `slope`, of
-    which histograms count steps of 1/`gradients` and 1/`curvatures`. unit: of the gradients over that of the
-    curvatures. smoothing, extra, rare: of categories, the curvature added to each to put them in order, that added to
-    leaves below a split of them, and the rows one must have to be named. sides: (nodes, CELLS or more) where each code
-    goes. pool: (2 or more, cells) scratch for histograms; both children of a leaf that keeps none are counted. spare:
-    scratch of any length. leaf_rows: (max_leaves, 3) each leaf's node, and where its rows begin and end.
+    which histograms count steps of 1/`gradients` and 1/`curvatures`. smoothing, extra, rare: of categories, the
+    curvature added to each to put them in order, that added to leaves below a split of them, and the rows one must have
+    to be named. sides: (nodes, CELLS or more) where each code goes. pool: (2 or more, cells) scratch for histograms;
+    both children of a leaf that keeps none are counted. spare: scratch of any length. leaf_rows: (max_leaves, 3) each
+    leaf's node, and where its rows begin and end. leaf_states, leaf_numbers: (max_leaves, 6) and (max_leaves, 2) what
+    else is known of a leaf, the penalty of its value last. owner: the leaf of each place of the pool.
     """
     width = words.shape[1]
     gathered, held = np.empty((CHUNK, width), np.uint64), np.empty(CHUNK, np.int64)
-    sums, gains, penalty = np.empty(sides.shape[1], np.int64), np.empty(sides.shape[1]), np.full(max_leaves, l2)
+    sums, gains = np.empty(sides.shape[1], np.int64), np.empty(sides.shape[1])
     widest = np.empty(sides.shape[1] if sides.shape[1] > CELLS else 0, np.int64)
-    begin, end, depth = np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64), np.empty(max_leaves, np.int64)
-    node, plan = np.empty(max_leaves, np.int64), np.empty((max_leaves, 4), np.int64)
-    lead, place, owner = np.zeros(max_leaves), np.full(max_leaves, -1), np.full(pool.shape[0], FREE)
+    node, begin, end = leaf_rows[:, 0], leaf_rows[:, 1], leaf_rows[:, 2]
+    depth, place, plan = leaf_states[:, 0], leaf_states[:, 1], leaf_states[:, 2:]
+    lead, penalty = leaf_numbers[:, 0], leaf_numbers[:, 1]
     scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
     grouping, slopes = (smoothing, extra, rare), (result, weights, scale, numbers)
-    begin[0], end[0], depth[0], node[0], leaves, nodes = 0, chosen(train_mask, rows), 0, 0, 1, 1
-    column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
-    one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was from which they come, where that of one
-    tally(words, rows[: end[0]], slopes, scales, gathered, held, pool[0])
+    stage, leaves, nodes = progress[STAGE], progress[LEAVES], progress[NODES]
+    one, other, parent, at = progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE]
+    older, fewer = progress[LEAF], progress[FEWER]
+    if stage == NEW:
+        lead[:], penalty[:], place[:], owner[:] = 0.0, l2, -1, FREE
+        begin[0], end[0], depth[0], node[0], leaves, nodes = 0, chosen(train_mask, rows), 0, 0, 1, 1
+        column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
+        one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was they come from, where that of one
+        if end[0] > most:
+            progress[STAGE], progress[LEAVES], progress[NODES] = COUNTED, leaves, nodes
+            progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE] = one, other, parent, at
+            progress[LEAF] = 0
+            return WAITING
+        tally(words, rows[: end[0]], slopes, scales, gathered, held, pool[0])
     while True:
-        for leaf in (one, other):
-            if leaf == other:
-                if other < 0:
-                    continue
+        if stage != PARTED:
+            for leaf in (one, other):
+                if leaf == other:
+                    if other < 0:
+                        continue
+                    if parent >= 0:
+                        subtract(pool[parent], pool[at])
+                        at = parent
+                    else:
+                        at = vacated(owner, place, begin, end)
+                        tally(words, rows[begin[leaf] : end[leaf]], slopes, scales, gathered, held, pool[at])
+                size = end[leaf] - begin[leaf]
+                lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
+                if size >= 2 * least_rows and depth[leaf] < max_depth:
+                    lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
+                        pool[at],
+                        further,
+                        bins,
+                        levels,
+                        size,
+                        scales,
+                        limits,
+                        grouping,
+                        sums,
+                        gains,
+                        widest,
+                        sides[node[leaf]],
+                    )
+                if lead[leaf] > 0:
+                    place[leaf], owner[at] = at, leaf
+            older = leading(lead, leaves)
+            if lead[older] <= 0:
+                break
+            fewer = plan[older, 3]
+            one, other = (older, leaves) if fewer == LEFT else (leaves, older)
+            leaves += 1
+            if leaves == max_leaves:
+                fewer = NEITHER
+            else:
+                parent = place[older]
                 if parent >= 0:
-                    subtract(pool[parent], pool[at])
-                    at = parent
-                else:
-                    at = vacated(owner, place, begin, end)
-                    tally(words, rows[begin[leaf] : end[leaf]], slopes, scales, gathered, held, pool[at])
-            size = end[leaf] - begin[leaf]
-            lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
-            if size >= 2 * least_rows and depth[leaf] < max_depth:
-                lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
-                    pool[at],
-                    further,
-                    bins,
-                    levels,
-                    size,
-                    scales,
-                    limits,
-                    grouping,
-                    sums,
-                    gains,
-                    widest,
-                    sides[node[leaf]],
-                )
-            if lead[leaf] > 0:
-                place[leaf], owner[at] = at, leaf
-        older = leading(lead, leaves)
-        if lead[older] <= 0:
-            break
-        j, last, missing_to, fewer = plan[older, 0], plan[older, 1], plan[older, 2], plan[older, 3]
-        younger, lo, hi = leaves, begin[older], end[older]
-        leaves += 1
-        one, other = (older, younger) if fewer == LEFT else (younger, older)
-        if leaves == max_leaves:
-            fewer = NEITHER
+                    owner[parent] = IN_USE
+                at = vacated(owner, place, begin, end)
+                owner[at] = IN_USE
+        younger, lo, hi = leaves - 1, begin[older], end[older]
+        j, last, missing_to = plan[older, 0], plan[older, 1], plan[older, 2]
+        if stage == PARTED:
+            kept = progress[KEPT]
+            stage = NEW
+        elif hi - lo > most:
+            progress[STAGE], progress[LEAVES], progress[NODES] = PARTED, leaves, nodes
+            progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE] = one, other, parent, at
+            progress[LEAF], progress[FEWER] = older, fewer
+            return WAITING
         else:
-            parent = place[older]
-            if parent >= 0:
-                owner[parent] = IN_USE
-            at = vacated(owner, place, begin, end)
-            owner[at] = IN_USE
-        cut = lo + part_rows(
-            rows[lo:hi],
-            words,
-            codes,
-            j,
-            (further[0, j], further[1, j]),
-            sides[node[older]],
-            spare,
-            fewer,
-            slopes,
-            scales,
-            gathered,
-            held,
-            pool[at],
-        )
+            kept = part_rows(
+                rows[lo:hi],
+                words,
+                codes,
+                j,
+                (further[0, j], further[1, j]),
+                sides[node[older]],
+                spare,
+                fewer,
+                slopes,
+                scales,
+                gathered,
+                held,
+                pool[at],
+            )
+        cut = lo + kept
         parent_node = node[older]
         column[parent_node], left[parent_node], missing[parent_node], gain[parent_node] = (
             j,
@@ -214,12 +251,5 @@ def boost(
         if leaves == max_leaves:
             break
     for leaf in range(leaves):
-        g, h = 0.0, 0.0
-        for i in rows[begin[leaf] : end[leaf]]:
-            gradient, bent = slope(slopes, np.uintp(i))
-            g += gradient
-            h += bent
-        value[node[leaf]] = -rate * unit * g / (max(h, least_curvature) + penalty[leaf])  # h is 0 where all are certain
         left[node[leaf]] = node[leaf]
-        leaf_rows[leaf, 0], leaf_rows[leaf, 1], leaf_rows[leaf, 2] = node[leaf], begin[leaf], end[leaf]
     return nodes

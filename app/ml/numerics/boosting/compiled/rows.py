@@ -141,6 +141,83 @@ def chosen(train_mask, rows):
 
 
 @kernel(
+    "void(u8[:,::1], i4[::1], f4[::1], f8[::1], f8, b1, i8, f8, f8, i8[::1])",
+    writes=["histogram"],
+)
+def tally_rows(words, rows, result, weights, scale, numbers, bits, gradients, curvatures, histogram):
+    """The histogram (columns × CELLS) of these rows."""
+    gathered, held = np.empty((CHUNK, words.shape[1]), np.uint64), np.empty(CHUNK, np.int64)
+    slopes, scales = (result, weights, scale, numbers), (bits, gradients, curvatures)
+    tally(words, rows, slopes, scales, gathered, held, histogram)
+
+
+@kernel(
+    "void(i4[::1], u8[:,::1], u1[:,::1], i8, i8, i8, u1[::1], i4[::1], i8, f4[::1], f8[::1], f8, b1, i8, f8, f8, i8,"
+    "i8, i8[::1], i8[::1])",
+    writes=["rows", "spare", "stays", "histogram"],
+)
+def part_sections(
+    rows,
+    words,
+    codes,
+    j,
+    start,
+    more,
+    sides,
+    spare,
+    counts,
+    result,
+    weights,
+    scale,
+    numbers,
+    bits,
+    gradients,
+    curvatures,
+    first,
+    step,
+    stays,
+    histogram,
+):
+    """`part_some` of every `step`-th section from `first` on, each as long as `spare`: how many rows stay at the front
+    of each into `stays`, and the histogram of those that count.
+    """
+    gathered, held = np.empty((CHUNK, words.shape[1]), np.uint64), np.empty(CHUNK, np.int64)
+    slopes, scales, further = (result, weights, scale, numbers), (bits, gradients, curvatures), (start, more)
+    empty(histogram)
+    for section in range(first, stays.size, step):
+        some = rows[section * spare.size : (section + 1) * spare.size]
+        stays[section] = part_some(
+            some, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram
+        )
+
+
+@kernel("i8(i4[::1], i8[::1], i4[::1])", writes=["rows", "spare"])
+def join_sections(rows, stays, spare):
+    """Bring the rows that stay, of all sections, to the front: how many."""
+    kept = 0
+    for section in range(stays.size):
+        kept = exchange(rows, kept, section * spare.size, stays[section], spare)
+    return kept
+
+
+@kernel(
+    "void(i4[::1], i8[:,::1], f8[::1], f4[::1], f8[::1], f8, b1, f8, f8, f8[::1])",
+    writes=["value"],
+)
+def leaf_values(rows, leaf_rows, penalties, result, weights, scale, numbers, step, least_curvature, value):
+    """The value of each of these leaves' nodes: minus `step` · G / (H + penalty) of its rows."""
+    slopes = result, weights, scale, numbers
+    for leaf in range(leaf_rows.shape[0]):
+        g, h = 0.0, 0.0
+        for i in rows[leaf_rows[leaf, 1] : leaf_rows[leaf, 2]]:
+            gradient, bent = slope(slopes, np.uintp(i))
+            g += gradient
+            h += bent
+        # h is 0 where all are certain
+        value[leaf_rows[leaf, 0]] = -step * g / (max(h, least_curvature) + penalties[leaf])
+
+
+@kernel(
     "void(i4[::1], i8[:,::1], f8[::1], f8[::1])",
     "void(i4[::1], i8[:,::1], f8[::1], f4[::1])",
     writes=["raw"],
