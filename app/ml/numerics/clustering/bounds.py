@@ -127,6 +127,7 @@ class Sweep(NamedTuple):
     """Decrease of the inertia by them."""
 
 
+@quiet
 def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Sweep:
     """Give each row its nearest centre, after each centre has moved by `moved` (k,).
 
@@ -142,8 +143,12 @@ def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Swe
     if len(near) > 1:
         changes = [Clusters.empty(*centres.shape) for _ in near]
     steps = (centres, rows.walked, rows.drift, gaps, slack)
-    how = _by_difference if len(centres) <= FEW_CENTRES else _by_tiles if rows.x.shape[1] <= NARROW else _by_products
-    calls = [partial(how, rows, some, own, steps) for some, own in zip(near, changes, strict=True)]
+    if len(centres) <= FEW_CENTRES:
+        how = partial(_by_difference, rows, steps)
+    else:
+        products = _by_tiles if rows.x.shape[1] <= NARROW else _by_products
+        how = partial(products, rows, steps, Rounded.of(rows.frame, centres))
+    calls = [partial(how, some, own) for some, own in zip(near, changes, strict=True)]
     many = sum(some.size for some in near) >= MANY_NEAR
     swept = run_at_once(calls) if many else [call() for call in calls]
     if len(near) > 1:
@@ -156,22 +161,20 @@ Steps: TypeAlias = tuple[Any, ...]
 """Centres, what they have moved, that with the others, half their gaps, and the factor of rounding."""
 
 
-def _by_difference(rows: Rows, near: Labels, clusters: Clusters, steps: Steps) -> Sweep:
+def _by_difference(rows: Rows, steps: Steps, near: Labels, clusters: Clusters) -> Sweep:
     arguments = [*_bounds(rows), near, *clusters, *steps]
     return Sweep(*compare_undecided.lean(*arguments))
 
 
-@quiet
-def _by_tiles(rows: Rows, near: Labels, clusters: Clusters, steps: Steps) -> Sweep:
-    frame, rounded = rows.frame, Rounded.of(rows.frame, steps[0])
+def _by_tiles(rows: Rows, steps: Steps, rounded: Rounded, near: Labels, clusters: Clusters) -> Sweep:
+    frame = rows.frame
     arguments = [*_bounds(rows), near, *clusters, *steps, rows.lengths, frame.origin, frame.unit, *rounded]
     return Sweep(*compare_by_tiles.lean(*arguments))
 
 
 @quiet
-def _by_products(rows: Rows, near: Labels, clusters: Clusters, steps: Steps) -> Sweep:
+def _by_products(rows: Rows, steps: Steps, rounded: Rounded, near: Labels, clusters: Clusters) -> Sweep:
     centres, walked, drift, gaps, slack = steps
-    rounded = Rounded.of(rows.frame, centres)
     scores = Scores(rows.frame, rounded, len(near))
     room, squares = np.empty(min(len(near), SECTION), np.intp), np.empty(min(len(near), SECTION))
     changed, fall = 0, 0.0

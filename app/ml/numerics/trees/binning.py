@@ -4,12 +4,15 @@ A column of few different values has a bin for each; else bins hold about as man
 values nothing is lost: splits that separate bins separate values.
 """
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
+from app.ml.contract.threads import run_at_once
+from app.ml.numerics.row_blocks import sections
 from app.ml.numerics.trees.compiled.binning import encode
 
 MOST = 255
@@ -64,12 +67,18 @@ def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
     table = Binned(np.zeros((0, 0), np.uint8), bins, _starts(bins), *limits, data.levels)
     if by_row:
         codes = np.zeros((n, -(-(d + int(table.wide.sum())) // 8) * 8), np.uint8)
-        encode(data.x, *_padded([part[:MOST] for part in edges]), np.minimum(bins, MOST), codes.T)
+        _encode(data.x, [part[:MOST] for part in edges], np.minimum(bins, MOST), codes.T)
         _encode_further(data.x, table, codes)
     else:
         codes = np.empty((d, n), np.uint8 if bins.max(initial=0) <= MOST else np.int32)
-        encode(data.x, *_padded(edges), bins, codes)
+        _encode(data.x, edges, bins, codes)
     return table._replace(codes=codes)
+
+
+def _encode(x: Matrix, edges: list[Vector], bins: Labels, codes: NDArray[Any]) -> None:
+    """The codes (d, n), or more columns; of sections of rows at once on free cores."""
+    table, step = _padded(edges)
+    run_at_once([partial(encode, x[rows], table, step, bins, codes[:, rows]) for rows in sections(len(x), 1)])
 
 
 def _encode_further(x: Matrix, table: Binned, codes: NDArray[np.uint8]) -> None:
