@@ -185,3 +185,53 @@ def test_notebooks_show_tables(service, iris):
         "<table><caption>&lt;b&gt;</caption><tr><th>a&amp;b</th></tr>"
         "<tr><td>&lt;script&gt;</td></tr></table><ul><li>&lt;i&gt;</li></ul>"
     )
+
+
+def test_algorithms_are_compared_and_the_best_is_promoted(valiant, service):
+    code, printed, _ = valiant(
+        "search",
+        "iris",
+        "--target",
+        "species",
+        "--model",
+        "best",
+        "--algorithms",
+        "knn",
+        "ridge",
+        "--metric",
+        "accuracy",
+    )
+    assert code == 0
+    assert re.search(r"accuracy: higher is better\nrank +algorithm +value +interval\n.*\n +1 +knn ", printed)
+    assert "! best, version 1, is trained." in printed
+    code, printed, _ = valiant("compare", "iris", "best", "flowers:1", "--metric", "accuracy")
+    assert code == 0
+    assert re.search(r"\nbest:1 +flowers:1 .* (not distinguished|best:1|flowers:1)\n", f"{printed}\n")
+    assert valiant("promote", "best") == (0, "best: champion → 1\n", "")
+    assert valiant("promote", "best", "2")[0] == 4
+    assert valiant("promote", "best", "1", "--alias", "next")[1] == "best: champion → 1, next → 1\n"
+
+
+def test_versions_and_datasets_are_downloaded_and_deleted(valiant, tmp_path):
+    valiant("upload", IRIS, "--name", "gone")
+    target = tmp_path / "rows.csv"
+    assert valiant("download", "dataset", "gone", "-o", target) == (0, "", "")
+    assert len(target.read_text().splitlines()) == 151
+    assert valiant("delete", "dataset", "gone") == (0, "", "")
+    assert valiant("delete", "dataset", "gone")[0] == 4
+    valiant("train", "iris", "--target", "species", "--algorithm", "ridge", "--model", "short")
+    valiant("train", "iris", "--target", "species", "--algorithm", "knn", "--model", "short")
+    target = tmp_path / "short.safetensors"
+    assert valiant("download", "model", "short", "--version", "1", "-o", target) == (0, "", "")
+    assert target.stat().st_size > 100
+    assert valiant("delete", "model", "short", "--version", "1") == (0, "", "")
+    assert "knn" in valiant("models", "short")[1]
+    assert valiant("delete", "model", "short") == (0, "", "")
+    assert valiant("models", "short")[0] == 4
+
+
+def test_a_job_that_has_ended_cannot_be_cancelled_and_stays(valiant, service):
+    job = service.jobs(1, state="succeeded")[0]
+    code, printed, _ = valiant("cancel", job.id)
+    assert code == 0
+    assert "succeeded" in printed

@@ -3,14 +3,18 @@
 import asyncio
 import gzip
 import json
+import re
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import valiant
+from valiant.frames import rows_of
 
 COLUMNS = ["sepal_length_cm", "sepal_width_cm", "petal_length_cm", "petal_width_cm"]
 FLOWER = dict(zip(COLUMNS, [5.1, 3.5, 1.4, 0.2], strict=True))
@@ -52,6 +56,48 @@ def test_predictions_of_objects_and_arrays(service, model):
     assert array.tolist() == ["setosa", "setosa"]
     assert model.query("linearise", row=FLOWER)["model"] == "flowers"
     assert model.query("explain", rows=[FLOWER])["explanations"]
+
+
+@pytest.mark.parametrize(
+    "form", [dict, pd.Series, lambda row: [pd.Series(row)], lambda row: {"rows": rows_of(row)["rows"]}]
+)
+def test_one_object_is_a_row_in_every_form(model, form):
+    found = model.predict(form({**FLOWER, "petal_width_cm": float("nan")}))
+    assert found.predictions == model.predict([{**FLOWER, "petal_width_cm": None}]).predictions
+    assert [flag["column"] for flag in found.flags] == ["petal_width_cm"]
+
+
+def test_a_prediction_is_printed_as_a_table(model):
+    title, heads, _, *rows = str(model.predict([{**FLOWER, "petal_width_cm": None}] * 22)).splitlines()
+    assert title == "flowers, version 1"
+    names = ["prediction", "probability of setosa", "probability of versicolor", "probability of virginica", "flags"]
+    assert re.split(" {2,}", heads) == names
+    assert len(rows) == 21
+    assert rows[0].startswith("setosa ")
+    assert rows[0].endswith("missing_number: petal_width_cm")
+    assert rows[-1] == "! 2 other rows"
+
+
+@pytest.mark.parametrize("form", [str, Path, pd.read_csv])
+def test_a_training_uploads_what_is_no_dataset(service, form):
+    before = service.datasets()
+    made = service.train(form("app/samples/iris.csv"), target="species", algorithm="ridge", model="at-once")
+    assert made.model == "at-once"
+    (uploaded,) = [dataset for dataset in service.datasets() if dataset.id not in {each.id for each in before}]
+    assert (uploaded.id, uploaded.rows) == (made.dataset, 150)
+    with pytest.raises(valiant.InvalidRequest, match="spices"):
+        service.train(form("app/samples/iris.csv"), target="spices")
+    assert len(service.datasets()) == len(before) + 1
+    uploaded.delete()
+
+
+def test_a_training_without_a_client_is_on_the_configured_service(address, iris, monkeypatch):
+    monkeypatch.setenv("VALIANT_URL", address)
+    first, second = (valiant.train(iris, "species", algorithm=name, model="shared") for name in ("ridge", "knn"))
+    assert first.driver is second.driver
+    assert second.predict(FLOWER).predictions == ["setosa"]
+    first.driver.close()
+    valiant._shared.cache_clear()
 
 
 def test_contributions_of_objects_and_tables_are_the_same(service, model):
@@ -220,6 +266,8 @@ def test_a_service_that_is_away_is_a_lost_connection():
     with valiant.connect("http://127.0.0.1:9", timeout=0.1) as away, pytest.raises(valiant.ConnectionLost) as lost:
         away.models()
     assert not lost.value.sent
+    assert re.search("Nothing listens at http://127.0.0.1:9 .*`valiant up` starts one", str(lost.value))
+    assert lost.value.__suppress_context__
     assert time.monotonic() - begun < 60
 
 

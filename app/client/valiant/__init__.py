@@ -1,14 +1,17 @@
 """Client of Valiant, a service that trains, certifies and serves classical machine-learning models.
 
-    v = valiant.connect()
-    d = v.upload("churn.csv")
-    m = v.train(d, target="churned", n_estimators=300)
+    m = valiant.train("churn.csv", target="churned", n_estimators=300)
     m.predict(frame, confidence=0.95)
+
+`valiant.connect()` has all that the service does, for any address and key.
 
 httpx is imported by `connect`, pyarrow by the first table.
 """
 
-from .configuration import configured
+from functools import cache
+from typing import Any
+
+from .configuration import Connection, configured
 from .dataset import Dataset
 from .failures import (
     Conflict,
@@ -26,8 +29,9 @@ from .failures import (
     WaitTimedOut,
 )
 from .fitted_estimator import write_estimator
-from .model_version import Alias, Model, Prediction, Version
+from .model_version import Alias, Model, Version
 from .online_session import OnlineSession
+from .prediction import Prediction
 from .preference import Preference
 from .release import RELEASE, check_installation
 from .review import Review
@@ -64,6 +68,7 @@ __all__ = [
     "WaitTimedOut",
     "connect",
     "connect_async",
+    "train",
     "write_estimator",
 ]
 __version__ = RELEASE
@@ -87,3 +92,18 @@ def connect_async(url: str | None = None, key: str | None = None, *, timeout: fl
     from .drivers import Async  # noqa: PLC0415  as above
 
     return AsyncClient(Async(configured(url, key), timeout))
+
+
+def train(dataset: Any, target: str | None = None, /, **options: Any) -> Version[Any]:
+    """Train a model by `Client.train` on the service of VALIANT_URL, else of the configuration file.
+
+    dataset: a path, a table of pandas, polars or pyarrow, or a dataset. options: as of `Client.train`.
+    """
+    made: Version[Any] = _shared(configured()).train(dataset, target, **options)
+    return made
+
+
+@cache
+def _shared(connection: Connection) -> Client:
+    """The client of `train`, which stays open for the versions that it returns."""
+    return connect(*connection)

@@ -28,6 +28,7 @@ from .service import ALGORITHM, Client
 from .submitted_job import Job
 from .summary_table import SummaryTable, metric_name
 from .transfers import FILE_FORMATS
+from .version_commands import Add, add_version_commands
 
 FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
 INTERRUPTED = 130
@@ -102,6 +103,13 @@ def add_commands(commands: Any) -> None:
     predict.add_argument("--confidence", type=float, help="confidence of intervals of a regression")
     predict.add_argument("--keep", action="append", default=[], help="column of the file to keep; repeatable")
     predict.add_argument("--keep-all", action="store_true", help="keep all columns of the file")
+    _add_lists(add)
+    add_version_commands(add, _table_of)
+    add_key_commands(add("keys", list_keys, "list the keys of the project, or create, rotate or revoke one"), common)
+
+
+def _add_lists(add: Add) -> None:
+    """Commands that show what there is."""
     models = add("models", _models, "list the models, or the versions of one")
     models.add_argument("model", nargs="?", help="name of a model")
     report = add("report", _report, "show the metrics of a model")
@@ -112,7 +120,6 @@ def add_commands(commands: Any) -> None:
     jobs.add_argument("job", nargs="?", help="id or name of a job")
     jobs.add_argument("-f", "--follow", action="store_true", help="wait for the job, or for the newest unfinished one")
     jobs.add_argument("--state", help="list jobs of this state only")
-    add_key_commands(add("keys", list_keys, "list the keys of the project, or create, rotate or revoke one"), common)
     datasets = add("datasets", _datasets, "list the newest datasets, or the columns of one")
     datasets.add_argument("dataset", nargs="?", help="id or name of a dataset")
 
@@ -180,9 +187,13 @@ def _upload(service: Client, table: Path, name: str | None = None, resume: str |
 
 
 def _train(service: Client, table: str, target: str | None, model: str | None, algorithm: str, **rest: Any) -> Any:
-    dataset = _upload(service, Path(table)) if Path(table).is_file() else service.dataset(table)
     fields = dict(rest["set"])
-    return service.train(dataset, target, model=model, algorithm=algorithm, **fields)
+    return service.train(_table_of(service, table), target, model=model, algorithm=algorithm, **fields)
+
+
+def _table_of(service: Client, table: str) -> Dataset[Any]:
+    """An uploaded file, or the dataset of a reference."""
+    return _upload(service, Path(table)) if Path(table).is_file() else service.dataset(table)
 
 
 def _import(service: Client, file: Path, model: str | None, file_format: str | None, **rest: Any) -> Any:

@@ -66,7 +66,7 @@ class Sync(_Driver):
             time.sleep(step.seconds)
             return None
         content = step.body() if callable(step.body) else step.body
-        with _lost(), self.http.stream(**self._request(step), content=content) as response:
+        with _lost(self.url), self.http.stream(**self._request(step), content=content) as response:
             if step.sink is None or not response.is_success:
                 return Reply(response.status_code, response.headers, response.read())
             take = step.sink()
@@ -103,7 +103,7 @@ class Async(_Driver):
         if isinstance(step, Pause):
             await anyio.sleep(step.seconds)
             return None
-        with _lost():
+        with _lost(self.url):
             async with self.http.stream(**self._request(step), content=_in_turn(step.body)) as response:
                 if step.sink is None or not response.is_success:
                     return Reply(response.status_code, response.headers, await response.aread())
@@ -130,10 +130,13 @@ def _in_turn(body: Body) -> bytes | AsyncIterator[bytes] | None:
 
 
 @contextmanager
-def _lost() -> Iterator[None]:
-    """Failures of the connection by the one name that steps know."""
+def _lost(url: str) -> Iterator[None]:
+    """Failures of the connection by the one name that steps know, without the frames of the libraries below."""
     try:
         yield
     except httpx.TransportError as error:
-        detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ConnectionLost(detail, sent=not isinstance(error, NOT_SENT)) from error
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        sent = not isinstance(error, NOT_SENT)
+        detail = f"The connection to {url} broke ({reason})." if sent else f"Nothing listens at {url} ({reason})."
+        hint = "" if sent else " Does the service run? `valiant up` starts one; VALIANT_URL names another address."
+        raise ConnectionLost(detail + hint, sent=sent) from None

@@ -4,18 +4,23 @@ Only pyarrow packs and unpacks them. None of these packages is imported unless a
 """
 
 import io
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 ARROW, NPY, JSON = "application/vnd.apache.arrow.stream", "application/x-npy", "application/json"
+BODIES = {"rows"}, {"columns", "data"}
+"""Fields of a request that has rows."""
+MISSING = {"NAType", "NaTType"}
+"""Types of pandas' missing values, beside NaN."""
 BATCH_ROWS = 50_000
 BATCH_CELLS = 2_000_000
 """Rows and cells of one request to predict: well below what a service accepts by default."""
 
 
 def is_frame(value: Any) -> bool:
-    return hasattr(value, "__arrow_c_stream__")
+    return hasattr(value, "__arrow_c_stream__") and not _is_series(value)
 
 
 def is_array(value: Any) -> bool:
@@ -119,12 +124,33 @@ def array(values: list[Any]) -> Any:
 
 
 def rows_of(rows: Any) -> Any:
-    """Rows in a JSON request: of a list of objects, an object with `columns` and `data`, or a table."""
-    if not is_frame(rows):
-        return {"rows": rows} if isinstance(rows, (list, tuple)) else rows
-    table = table_of(rows)
-    columns = ([None if cell != cell else cell for cell in column.to_pylist()] for column in table.columns)  # noqa: PLR0124  NaN
-    return {"columns": table.column_names, "data": list(zip(*columns, strict=True))}
+    """Rows in a JSON request: of a table, a list of objects or series, one of them, or a body that has all fields."""
+    if is_frame(rows):
+        table = table_of(rows)
+        columns = ([_cell(cell) for cell in column.to_pylist()] for column in table.columns)
+        return {"columns": table.column_names, "data": list(zip(*columns, strict=True))}
+    if isinstance(rows, (list, tuple)):
+        return {"rows": [_row(row) for row in rows]}
+    is_body = isinstance(rows, Mapping) and set(rows) in BODIES and all(isinstance(rows[name], list) for name in rows)
+    return rows if is_body else {"rows": [_row(rows)]}
+
+
+def _row(row: Any) -> Any:
+    """One row as an object; what is none, the service refuses by its place."""
+    if _is_series(row):
+        row = row.to_dict()
+    return {name: _cell(cell) for name, cell in row.items()} if isinstance(row, Mapping) else row
+
+
+def _cell(cell: Any) -> Any:
+    """None for each of the values that stand for a missing one: NaN, NA and NaT."""
+    is_missing = type(cell).__name__ in MISSING or (isinstance(cell, float) and math.isnan(cell))
+    return None if is_missing else cell
+
+
+def _is_series(value: Any) -> bool:
+    """True for a row of pandas, which is a table to Arrow."""
+    return _package(value) == "pandas" and type(value).__name__ == "Series"
 
 
 def _package(frame: Any) -> str:

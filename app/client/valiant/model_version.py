@@ -2,38 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from . import frames
 from .dataset import save
 from .operation import M, attribute, operation
+from .prediction import Prediction
 from .record import Record, items
 from .steps import Reply, Steps
 from .summary_table import SummaryTable, metrics_table
 from .version_report import THEMES, Plot, Report, page
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from .drivers import Async, Sync
+
+F = TypeVar("F")
+"""A table or an array."""
+Objects: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""Rows as JSON has them, or one of them."""
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json"}
-
-
-class Prediction(Record[M]):
-    """Predictions of rows that came as JSON."""
-
-    model: str
-    version: int
-    digest: str
-    task: str
-    predictions: list[Any]
-    classes: list[Any] | None
-    probabilities: list[Any] | None
-    intervals: list[Any] | None
-    outputs: dict[str, list[Any]] | None
-    contributions: dict[str, Any] | None
-    decisions: list[Any] | None
-    flags: list[dict[str, Any]]
-    errors: list[dict[str, Any]] | None
-
-    def __repr__(self) -> str:
-        return f"<Prediction of {len(self.predictions)} rows by {self.model} {self.version}>"
 
 
 class _Predicting(Record[M]):
@@ -48,14 +37,13 @@ class _Predicting(Record[M]):
         """The version, in the query of an address."""
         return {}
 
-    @operation
-    def predict(self, /, rows: Any, **options: Any) -> Steps[Any]:
-        """Predict rows: a table of pandas, polars or pyarrow, an array of numpy, or a list of objects.
+    def _predict(self, /, rows: Any, **options: Any) -> Steps[Any]:
+        """Predict rows: a table of pandas, polars or pyarrow, an array of numpy, or objects, or one object.
 
         A table gives the same kind of table back, of pandas with the same index: `prediction`, probabilities and
-        `flags`. An array gives an array of predictions, a list a `Prediction`. Large tables go in several requests to
-        one version. options: parameters of the request, such as `confidence`, `include` (with
-        `top`, where contributions are included), `on_error`, `alias`.
+        `flags`. An array gives an array of predictions. An object (a dict, or a series of pandas) and a list of them
+        give a `Prediction`. Large tables go in several requests to one version. options: parameters of the request,
+        such as `confidence`, `include` (with `top`, where contributions are included), `on_error`, `alias`.
         """
         query = {**self._chosen, **{name: _listed(value) for name, value in options.items()}}
         if frames.is_frame(rows):
@@ -65,6 +53,21 @@ class _Predicting(Record[M]):
             body = {"content": frames.npy(rows), "headers": {"Content-Type": frames.NPY}}
         found = yield from self._json(*self._query("predict"), query=query, **body)
         return frames.array(found["predictions"]) if frames.is_array(rows) else Prediction(self.driver, found)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def predict(self: "_Predicting[Sync]", /, rows: Objects, **options: Any) -> "Prediction[Sync]": ...
+        @overload
+        def predict(self: "_Predicting[Sync]", /, rows: F, **options: Any) -> F: ...
+        @overload
+        def predict(self: "_Predicting[Async]", /, rows: Objects, **options: Any) -> "Awaitable[Prediction[Async]]": ...
+        @overload
+        def predict(self: "_Predicting[Async]", /, rows: F, **options: Any) -> Awaitable[F]: ...
+        def predict(self, /, rows: Any, **options: Any) -> Any: ...
+
+    else:
+        predict = operation(_predict)
 
     def _predict_table(self, frame: Any, query: dict[str, Any]) -> Steps[Any]:
         found = []

@@ -1,10 +1,13 @@
 """The service: datasets, jobs, models, sessions, preferences, reviews and keys, each by one method."""
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
+from . import frames
 from .dataset import Dataset
+from .failures import Problem
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
@@ -16,7 +19,7 @@ from .submitted_job import Job, Progress
 from .transfers import Transfers
 
 if TYPE_CHECKING:
-    from .drivers import Async, Sync  # noqa: F401  in the bases of classes
+    from .drivers import Async, Sync
 
 ALGORITHM = "gradient_boosting"
 """Algorithm of a training that names none: it takes categories, missing values and both kinds of target."""
@@ -33,21 +36,58 @@ class Service(Transfers[M]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.driver.url}>"
 
-    @operation
-    def train(
-        self, /, dataset: Dataset[Any] | str, target: str | None = None, *, model: str | None = None,
+    def _train(
+        self, /, dataset: Any, target: str | None = None, *, model: str | None = None,
         algorithm: str | Mapping[str, Any] = ALGORITHM, wait: bool = True, timeout: float | None = None,
         progress: Progress = None, **fields: Any,
     ) -> Steps[Any]:  # fmt: skip
         """Train a model, and wait for the version; without `wait` the job is returned at once.
 
-        model: None makes a name of that of the dataset. progress: draw a line, None: on a terminal only; or a function
-        of the share that is done and the present step. fields: those of the request, such as `features`, `validation`
-        and `seed`; all others are parameters of the algorithm. Where a parameter has the name of a field, as `weights`
-        of `knn`, give the algorithm as `{"name": "knn", "weights": "distance"}`.
+        dataset: a dataset, its id or name, or a path or a table of pandas, polars or pyarrow, which is uploaded first,
+        and deleted again if the training is refused. model: None makes a name of that of the dataset, else of the
+        target. progress: draw a line, None: on a terminal only; or a function of the share that is done and the present
+        step. fields: those of the request, such as `features`, `validation` and `seed`; all others are parameters of
+        the algorithm. Where a parameter has the name of a field, as `weights` of `knn`, give the algorithm as
+        `{"name": "knn", "weights": "distance"}`.
         """
-        body = training(dataset, target, model, algorithm, fields)
-        return (yield from self._end((yield from self._submit("train", body)), wait, timeout, progress))
+        is_file = isinstance(dataset, Path) or (isinstance(dataset, str) and Path(dataset).is_file())
+        is_new = is_file or frames.is_frame(dataset)
+        used = dataset
+        if is_new:
+            used = yield from Service.upload.steps(self, dataset, None if is_file else model or target)
+        try:
+            job = yield from self._submit("train", training(used, target, model, algorithm, fields))
+        except Problem:
+            if is_new:
+                yield from Dataset.delete.steps(used)
+            raise
+        return (yield from self._end(job, wait, timeout, progress))
+
+    if TYPE_CHECKING:
+
+        @overload
+        def train(
+            self: "Service[Sync]", /, dataset: Any, target: str | None = None, *, model: str | None = None,
+            algorithm: str | Mapping[str, Any] = ALGORITHM, wait: Literal[True] = True, timeout: float | None = None,
+            progress: Progress = None, **fields: Any,
+        ) -> Version[Sync]: ...  # fmt: skip
+        @overload
+        def train(
+            self: "Service[Sync]", /, dataset: Any, target: str | None = None, *, wait: Literal[False], **fields: Any
+        ) -> Job[Sync]: ...
+        @overload
+        def train(
+            self: "Service[Async]", /, dataset: Any, target: str | None = None, *, wait: Literal[True] = True,
+            **fields: Any,
+        ) -> Awaitable[Version[Async]]: ...  # fmt: skip
+        @overload
+        def train(
+            self: "Service[Async]", /, dataset: Any, target: str | None = None, *, wait: Literal[False], **fields: Any
+        ) -> Awaitable[Job[Async]]: ...
+        def train(self, /, dataset: Any, target: str | None = None, **fields: Any) -> Any: ...
+
+    else:
+        train = operation(_train)
 
     @operation
     def run(
@@ -220,5 +260,5 @@ def training(
 
 def model_name(dataset: Dataset[Any] | str) -> str:
     """A valid name of a model from that of a dataset."""
-    name = dataset.name if isinstance(dataset, Dataset) else dataset
+    name = dataset.name or "" if isinstance(dataset, Dataset) else dataset
     return re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-")[:100] or "model"

@@ -62,7 +62,7 @@ def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> s
 
 def metrics_table(title: str, metrics: Sequence[Any], notes: Sequence[str] = ()) -> SummaryTable:
     """Metrics as the service sends them."""
-    rows = [[metric_name(each), each["display"], _interval(each), each["n"]] for each in metrics]
+    rows = [[metric_name(each), each["display"], interval(each), each["n"]] for each in metrics]
     return SummaryTable(title, ("metric", "value", "interval", "n"), rows, notes)
 
 
@@ -73,5 +73,6 @@ def metric_name(metric: Any) -> str:
     return name if part is None else f"{name}[{part}]"
 
 
-def _interval(metric: Any) -> str:
+def interval(metric: Any) -> str:
+    """Both bounds, or nothing where it has none."""
     return f"{metric['lower']:.4g} to {metric['upper']:.4g}" if "lower" in metric and "upper" in metric else ""

@@ -93,6 +93,9 @@ class Report(Record[M]):
         shown = ", ".join(f"{name} {metric.display}" for name, metric in self.metrics.items())
         return f"<Report of a {self.task}: {shown}>"
 
+    def __str__(self) -> str:
+        return self.overview().text()
+
 
 def page(title: str, report: Report[Any], drawn: Sequence[tuple[Mapping[str, str], Mapping[str, bytes]]]) -> str:
     """HTML of a report. drawn: each plot with its SVG by theme; the reader's system chooses between them."""
