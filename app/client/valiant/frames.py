@@ -158,8 +158,6 @@ def _package(frame: Any) -> str:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa  # noqa: PLC0415
-    except ImportError as error:
-        raise ImportError("Tables need pyarrow: pip install 'valiant-client[arrow]'. Paths and rows do not.") from error
+    import pyarrow as pa  # noqa: PLC0415  slow to import
+
     return pa
