@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 TOP = {
     *("pyproject.toml", "app", "workers", "migrations", "tests", "docker-compose.yml", "Dockerfile", "README.md"),
     *(".ci", ".dockerignore", ".gitignore", "LICENSE", "NOTICE", "requirements.lock"),
+    *("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "changes", "justfile", ".pre-commit-config.yaml"),
 }
 LONGEST_FILE = 320
 SHARED_NAMES = {

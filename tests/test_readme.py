@@ -2,8 +2,11 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,6 +37,38 @@ def algorithms():
         tasks = ", ".join(sorted(entry.algorithm.tasks))
         page = f"[`{entry.name}`](/docs/guide/algorithms/{entry.name})"
         yield f"| {page} | {tasks} | {_cell(entry.title)} | {_cell(entry.use_when)} |"
+
+
+def algorithms_by_task():
+    from app.ml.catalogue import catalogue
+    from app.ml.contract.task import Task
+
+    yield "| task | algorithms |"
+    yield "|---|---|"
+    for task in Task:
+        names = [entry.name for entry in catalogue().values() if task in entry.algorithm.tasks]
+        yield f"| {task} | {', '.join(f'`{name}`' for name in names)} |"
+
+
+RIVALS = "Valiant, JSON", "MLServer, default", "FastAPI + joblib, by hand"
+LOADS = {"logistic": ("1 by 64", "100 by 16"), "forest": ("1 by 64",)}
+"""Loads of the README, rows by connections, of those on the page of measurements."""
+
+
+def rivals():
+    page = (GUIDE / "performance.md").read_text()
+    yield "| model: rows by connections | " + " | ".join(RIVALS) + " |"
+    yield "|---|" + "---|" * len(RIVALS)
+    for model, loads in LOADS.items():
+        heads, _, *rows = (
+            [cell.strip() for cell in line.strip("| ").split(" | ")]
+            for line in re.search(rf"^\| {model}: .*?(?=\n\n)", page, re.MULTILINE | re.DOTALL)[0].splitlines()
+        )
+        rates = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
+        for load in loads:
+            yield (
+                f"| {model}: {load} | " + " | ".join(rates[rival][load].partition(" · ")[0] for rival in RIVALS) + " |"
+            )
 
 
 def settings():
@@ -125,25 +160,30 @@ def _cell(text):
         (queries, "predict.md"),
         (plots, "reports.md"),
         (calculators, "guarantees.md"),
+        (algorithms_by_task, README),
+        (rivals, README),
     ],
-    ids=["algorithms", "settings", "errors", "queries", "plots", "calculators"],
+    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_generated_table_is_current(table, page):
-    name, page = table.__name__, GUIDE / page
-    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-    current = re.sub(pattern, lambda m: m[1] + "\n".join(table()) + "\n" + m[2], page.read_text(), flags=re.DOTALL)
+    _rewrite(GUIDE / page, rf"(<!-- {table.__name__} -->\n).*?(<!-- /{table.__name__} -->)", "\n".join(table()))
+
+
+def _rewrite(page, pattern, text):
+    """Compare what stands between two groups of a pattern, and write it anew where it is stale."""
+    current = re.sub(pattern, lambda around: f"{around[1]}{text}\n{around[2]}", page.read_text(), flags=re.DOTALL)
     stale = current != page.read_text()
     if stale:
         page.write_text(current)
-    assert not stale, f"The table of {name} in {page.name} was stale and has been rewritten: look at it and commit it."
+    assert not stale, f"{page.name} was stale and has been rewritten: look at it and commit it."
 
 
 def test_every_setting_is_explained():
     assert [name for name, field in Settings.model_fields.items() if not field.description] == []
 
 
-def test_opens_with_two_commands():
-    demo, suite, *_ = (command.strip() for command in COMMANDS)
+def test_demo_and_tests_are_one_command_each():
+    demo, suite = COMMANDS[0].strip(), COMMANDS[-1].strip()
     for command in (demo, suite):
         assert len(command.splitlines()) == 1
         subprocess.run(["sh", "-n", "-c", command], check=True)
@@ -153,7 +193,7 @@ def test_opens_with_two_commands():
 
 def test_clean_room_runs_the_commands_of_the_readme():
     script = (ROOT / ".ci" / "run").read_text()
-    extras, program = re.search(r"pip install (-e '\S+') && (\S+)$", COMMANDS[1].strip()).groups()
+    extras, program = re.search(r"pip install (-e '\S+') && (\S+)$", COMMANDS[-1].strip()).groups()
     assert extras in script
     assert f"\n{program}\n" in script
 
@@ -174,9 +214,30 @@ def test_every_invariant_has_its_test():
 
 
 def test_map_of_the_code_is_true():
-    section = TEXT.split("## Map of the code")[1].split("```")[1]
+    section = (ROOT / "CONTRIBUTING.md").read_text().split("## Map of the code")[1].split("```")[1]
     for line in section.strip().splitlines()[1:]:
         assert (ROOT / line.split()[0]).exists(), line
+
+
+def test_every_recipe_that_is_named_exists():
+    recipes = set(re.findall(r"^([a-z]+)[^:=\n]*:$", (ROOT / "justfile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"`just ([a-z]+)", (ROOT / "CONTRIBUTING.md").read_text()))
+    assert named <= recipes
+    assert len(named) > 8
+
+
+def test_every_fragment_of_the_changes_has_a_kind():
+    kinds = {
+        each["directory"] for each in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]["type"]
+    }
+    fragments = {path.name for path in (ROOT / "changes").iterdir()} - {"README.md"}
+    assert all(re.fullmatch(rf"\+[a-z0-9-]+\.({'|'.join(kinds)})\.md", name) for name in fragments), fragments
+
+
+def test_the_release_stands_in_the_readme_and_in_the_changes():
+    release = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"Version {release}," in TEXT
+    assert f"\n## {release}" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_decisions_are_short():
@@ -184,6 +245,15 @@ def test_decisions_are_short():
     for decision in section.strip().split("\n\n"):
         assert decision.startswith("**")
         assert len(decision.splitlines()) <= 12
+
+
+@pytest.mark.usefixtures("worker")
+def test_its_python_prints_what_it_shows(api_address):
+    block = re.search(r"```python\n(.*?)```", TEXT, re.DOTALL)[1]
+    where = os.environ | {"VALIANT_URL": api_address()}
+    run = [sys.executable, "-c", block]
+    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120, env=where)
+    _rewrite(README, r"(```text\n).*?(```)", done.stdout.strip())
 
 
 @pytest.mark.usefixtures("worker")

@@ -24,6 +24,7 @@ SPOKEN = {
 OPENINGS = {"Of", "What", "Whether", "How", "Who", "Where", "As", "If"}
 """Words that begin half a sentence: a docstring is a noun phrase or a sentence that stands alone."""
 SHIPPED = "app", "workers", "migrations"
+DOCUMENTS = "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"
 PROPER = re.compile(r"""figure[ _]\d|first_answer|[/"]answers\b|\.tell\(|`tests/\S+`""")
 """A figure of a book; a column that releases before this one write too; a route of the API; the position in
 a file; the name of a test."""
@@ -38,7 +39,7 @@ def words(path: str) -> set[str]:
 def files() -> list[str]:
     rooms = [path for room in ("app", "workers", "migrations", "tests") for path in (ROOT / room).rglob("*")]
     found = {str(path.relative_to(ROOT)) for path in rooms if path.suffix in {".py", ".md"}}
-    return sorted({*found, "README.md"} - LISTS)
+    return sorted({*found, *DOCUMENTS} - LISTS)
 
 
 def folder(path: str) -> str:
@@ -48,7 +49,7 @@ def folder(path: str) -> str:
 
 @pytest.mark.parametrize("place", sorted({folder(path) for path in files()}))
 def test_no_avoided_word(place):
-    avoided = AVOIDED | SPOKEN if place.startswith((*SHIPPED, "README.md")) else AVOIDED
+    avoided = AVOIDED | SPOKEN if place.startswith((*SHIPPED, *DOCUMENTS)) else AVOIDED
     held = {path: found for path in files() if folder(path) == place if (found := words(path) & avoided)}
     assert held == {}
 

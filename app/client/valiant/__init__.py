@@ -31,7 +31,7 @@ from .failures import (
 from .fitted_estimator import write_estimator
 from .model_version import Alias, Model, Version
 from .online_session import OnlineSession
-from .prediction import Prediction
+from .predicted_rows import Prediction
 from .preference import Preference
 from .release import RELEASE, check_installation
 from .review import Review
@@ -94,7 +94,7 @@ def connect_async(url: str | None = None, key: str | None = None, *, timeout: fl
     return AsyncClient(Async(configured(url, key), timeout))
 
 
-def train(dataset: Any, target: str | None = None, /, **options: Any) -> Version[Any]:
+def train(dataset: Any, /, target: str | None = None, **options: Any) -> Version[Any]:
     """Train a model by `Client.train` on the service of VALIANT_URL, else of the configuration file.
 
     dataset: a path, a table of pandas, polars or pyarrow, or a dataset. options: as of `Client.train`.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from . import frames
 from .dataset import save
 from .operation import M, attribute, operation
-from .prediction import Prediction
+from .predicted_rows import Prediction
 from .record import Record, items
 from .steps import Reply, Steps
 from .summary_table import SummaryTable, metrics_table
