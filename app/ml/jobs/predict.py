@@ -25,9 +25,11 @@ from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
 from app.ml.models.cluster_description import offered_outputs
+from app.ml.models.contributions import CONTRIBUTIONS, contributions_of, demand_contributions
 from app.ml.models.header import Header
 from app.ml.models.included_outputs import predict_with
-from app.ml.models.model import Model
+from app.ml.models.model import Model, Predicted
+from app.ml.models.reasons import reasons_of
 from app.ml.preparation.flags import flag_texts
 from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
 from app.ml.tables.data_sheet import Remark
@@ -52,7 +54,18 @@ class PredictJobRequest(ModelRef, Request):
         [], max_length=1000, description="Columns of the dataset that the new one has too, such as an id."
     )
     include: list[str] = Field(
-        [], max_length=20, description="Outputs of the model beside its predictions, such as `distance`."
+        [],
+        max_length=20,
+        description="Outputs of the model beside its predictions, such as `distance`; and `contributions`: a column "
+        "`contribution_of_…` for each column of the model, `contribution_base` and `contribution_raw`, of several "
+        "classes one for each, with its name at the end.",
+    )
+    top: int | None = Field(
+        None,
+        ge=1,
+        le=100,
+        description="Largest contributions of each row, as sentences in a column `reasons`; null: no such column. "
+        "Needs `contributions` in `include`.",
     )
     confidence: float | None = Field(
         None,
@@ -96,8 +109,15 @@ def _keep_faults(request: PredictJobRequest, header: Header, sheet: Sheet) -> It
             yield no_column(f"/keep/{i}", name, names)
         elif name in request.keep[:i]:
             yield Fault(f"/keep/{i}", "This column is named twice.", "duplicate")
-        elif name in made or name.rpartition("_")[0] in {"prediction", *request.include}:
+        elif name in made or _is_made(name, request):
             yield Fault(f"/keep/{i}", f"The new dataset has a column {name!r} of its own.", "duplicate_column")
+
+
+def _is_made(name: str, request: PredictJobRequest) -> bool:
+    """True if a column that is made may have this name."""
+    if name.rpartition("_")[0] in {"prediction", *request.include}:
+        return True
+    return CONTRIBUTIONS in request.include and name.startswith(("contribution_", "reasons"))
 
 
 def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault]:
@@ -105,8 +125,10 @@ def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault
         yield Fault("/confidence", f"Only a regression has prediction intervals; this is a {header.task}.")
     entry = every_entry().get(header.algorithm)
     offered = offered_outputs(entry.algorithm, Task(header.task)) if entry else {}
+    if request.top is not None and CONTRIBUTIONS not in request.include:
+        yield Fault("/top", f"Reasons need {CONTRIBUTIONS} in include.")
     for i, name in enumerate(request.include):
-        if name not in offered:
+        if name not in offered and name != CONTRIBUTIONS:
             detail = no_such("The model has no output", name, offered) if offered else "The model has no outputs."
             yield Fault(f"/include/{i}", detail)
 
@@ -132,11 +154,15 @@ def run(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> Outco
 
 
 def _demand_outputs(request: PredictJobRequest, model: Model) -> None:
-    """Raises InvalidRequest for outputs that clusters without columns, or of an earlier release, do not have."""
+    """Raises InvalidRequest for outputs that clusters without columns, or of an earlier release, do not have, and
+    NoContributions.
+    """
+    if CONTRIBUTIONS in request.include:
+        demand_contributions(model)
     faults = [
         Fault(f"/include/{i}", no_such("The model has no output", name, model.algorithm.outputs))
         for i, name in enumerate(request.include)
-        if name not in model.algorithm.outputs
+        if name not in (*model.algorithm.outputs, CONTRIBUTIONS)
     ]
     if faults:
         raise InvalidRequest(faults=faults)
@@ -165,9 +191,16 @@ def _batches(request: PredictJobRequest, inputs: Inputs, progress: Reporter) -> 
 
 
 def _width(request: PredictJobRequest, model: Model) -> int:
-    """Number of columns of probabilities and of outputs with several values a row."""
-    widths = (model.algorithm.outputs[name].width for name in request.include)
-    return len(model.classes or ()) + sum(width(model.params, model.state) for width in widths if width)
+    """Number of columns of probabilities, of outputs with several values a row, and of contributions."""
+    widths = (model.algorithm.outputs[name].width for name in _outputs(request))
+    width = len(model.classes or ()) + sum(width(model.params, model.state) for width in widths if width)
+    if CONTRIBUTIONS in request.include:
+        width += (len(model.inputs) + 2) * max(1, len(model.classes or ()))
+    return width
+
+
+def _outputs(request: PredictJobRequest) -> list[str]:
+    return [name for name in request.include if name != CONTRIBUTIONS]
 
 
 def _parts(request: PredictJobRequest, model: Model, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -179,7 +212,7 @@ def _parts(request: PredictJobRequest, model: Model, batches: Iterator[pa.Table]
 
 def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: pa.Table) -> pa.Table:
     """table: rows of the dataset; used: the same, with columns as the model uses them."""
-    predicted = predict_with(model, used, request.include, request.confidence)
+    predicted = predict_with(model, used, _outputs(request), request.confidence)
     columns: dict[str, Any] = {name: table[name] for name in request.keep}
     columns |= _columns("prediction", predicted.values) if model.classes is None else {"prediction": predicted.labels}
     if predicted.intervals is not None:
@@ -189,8 +222,26 @@ def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: 
         columns |= zip(names, map(_finite, predicted.probabilities.T), strict=True)
     for name, values in predicted.outputs.items():
         columns |= _columns(name, values, first=0)
+    if CONTRIBUTIONS in request.include:
+        columns |= _contributions(request, model, used, predicted)
     columns["flags"] = pa.array(flag_texts(predicted.flags, len(table)), pa.string())
     return pa.table(columns)
+
+
+def _contributions(
+    request: PredictJobRequest, model: Model, used: pa.Table, predicted: Predicted
+) -> Iterator[tuple[str, pa.Array]]:
+    """Name and values of each column of contributions."""
+    found = contributions_of(model, model.preparation.raw(used))
+    for score, label in enumerate(found.scores):
+        end = f"_{label}" if len(found.scores) > 1 else ""
+        yield f"contribution_base{end}", pa.array(np.full(len(found.raw), found.base[score]))
+        yield f"contribution_raw{end}", pa.array(np.ascontiguousarray(found.raw[:, score]))
+        for place, name in enumerate(found.columns):
+            yield f"contribution_of_{name}{end}", pa.array(np.ascontiguousarray(found.values[:, score, place]))
+    if request.top is not None:
+        rows = reasons_of(found, used, predicted, request.top)
+        yield "reasons", pa.array(["; ".join(reason.text for reason in row) for row in rows], pa.string())
 
 
 def _columns(name: str, values: NDArray[Any], first: int = 1) -> Mapping[str, pa.Array]:

@@ -1,5 +1,6 @@
 """Contributions of the columns of a request to the raw score of each row: Shapley values, which add up to it."""
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -75,15 +76,15 @@ def demand_contributions(model: Model) -> None:
     _scores(model)
 
 
-def contributions_of(model: Model, raw: Matrix) -> Contributions:
+def contributions_of(model: Model, raw: Matrix, max_cost: float = math.inf) -> Contributions:
     """Contributions for a raw matrix (n, p).
 
-    Raises NoContributions, and BodyTooLarge for more rows than a request may have.
+    Raises NoContributions, and BodyTooLarge for rows that cost more.
     """
     scores, players = _scores(model), players_of(model.preparation)
     explained = scores.explained(players.of_columns)
-    most = int(MAX_COST / max(1.0, explained.cost))
-    if len(raw) > most:
+    if len(raw) * explained.cost > max_cost:
+        most = int(max_cost / explained.cost)
         raise BodyTooLarge(f"Contributions of this model are computed for at most {most} rows in one request.")
     x = model.preparation.matrix(raw)
     parts, totals = explained.contributions(x), scores.raw(x)

@@ -4,8 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from app.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Inputs, Loaded, Sheet, Source, Version
+from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import predict
 from app.ml.jobs.predict import PredictJobRequest
 from app.ml.models.header import read_header
@@ -66,3 +67,31 @@ def test_a_prediction_that_is_not_finite_is_null(table, loaded):
     (first, *_), _, _ = ran(far, loaded)
     assert first["prediction"].null_count in {0, len(first)}
     assert first["flags"][0].as_py() == "outside_range:a outside_range:b"
+
+
+def test_contributions_and_reasons_are_columns(table, loaded):
+    (first, *_), _, _ = ran(table, loaded, include=["contributions"], top=1)
+    names = ["contribution_base", "contribution_raw", "contribution_of_a", "contribution_of_b", "reasons"]
+    assert first.column_names == ["prediction", *names, "flags"]
+    base, raw, of_a, of_b = (first[name].to_numpy() for name in names[:4])
+    np.testing.assert_allclose(base + of_a + of_b, raw, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(raw, first["prediction"].to_numpy(), rtol=1e-12)
+    largest = np.where(np.abs(of_a) > np.abs(of_b), "a", "b")
+    assert [text.split(" = ")[0] for text in first["reasons"].to_pylist()] == largest.tolist()
+
+
+@pytest.mark.parametrize(
+    ("more", "pointer"),
+    [
+        ({"top": 2}, "/top"),
+        ({"include": ["contributions"], "keep": ["contribution_of_a"]}, "/keep/0"),
+        ({"include": ["contributions", "distance"]}, "/include/1"),
+    ],
+)
+def test_what_contributions_exclude_is_a_fault(loaded, more, pointer):
+    columns = (*COLUMNS, TableColumn("contribution_of_a", "numeric", 0, ROWS))
+    request = PredictJobRequest.model_validate({"model": "m", "dataset": DATASET, **more})
+    sheet = Sheet("sha256:0", ROWS, columns)
+    with pytest.raises(InvalidRequest) as refused:
+        predict.check(request, JobContext((sheet,), (loaded.version,)))
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]
