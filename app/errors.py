@@ -201,7 +201,9 @@ class NoExplanation(ValiantError):
 
 class NoContributions(ValiantError):
     code, status, title = "no_contributions", 409, "The model has no contributions of its columns"
-    remedy = "Use a model of trees, or a linear or additive one; import trees from a file with the rows of each node."
+    remedy = (
+        "Train a regression or a classification in this release; import trees from a file with the rows of each node."
+    )
 
 
 class NoInterval(ValiantError):

@@ -31,6 +31,8 @@ def contributions_document(
         "raw": spread(incoming, found.raw),
         "values": spread(incoming, found.values),
     }
+    if found.standard_errors is not None:
+        document["standard_errors"] = spread(incoming, found.standard_errors)
     if extras.top is not None:
         rows = reasons_of(found, incoming.table, predicted, extras.top)
         document["reasons"] = spread(incoming, [[reason._asdict() for reason in row] for row in rows])
@@ -49,6 +51,8 @@ def contribution_columns(
     yield "contribution_raw", _listed(found.raw, k)
     for place, name in enumerate(found.columns):
         yield f"contribution_of_{name}", _listed(found.values[:, :, place], k)
+        if found.standard_errors is not None:
+            yield f"standard_error_of_{name}", _listed(found.standard_errors[:, :, place], k)
     if extras.top is not None:
         rows = reasons_of(found, incoming.table, predicted, extras.top)
         cells = [[{name: getattr(reason, name) for name in REASON.names} for reason in row] for row in rows]

@@ -25,12 +25,14 @@ class ContributionTable(Wire):
     method: str = Field(
         description="Shapley values of this kind. `path_dependent`: of trees, where an absent column sends a row both "
         "ways by the shares of the training rows; `linear`: coefficient times the difference from the mean of the "
-        "training rows; `additive`: the column's own function, of mean 0 over the training rows."
+        "training rows; `additive`: the column's own function, of mean 0 over the training rows; `permutations`: "
+        "estimates for any other model of numbers or classes, where an absent column has the values of training rows."
     )
     unit: str = Field(
         description="Unit of the raw scores: `target` (that of the target), a function of it such as `log(target)`, "
-        "`log_odds`, `share` (of votes or training rows) or `score` (of a class, before the probabilities). The score "
-        "of a calibrated version is that before the calibration."
+        "`log_odds`, `share` (of votes or training rows), `score` (of a class, before the probabilities) or "
+        "`probability` (of estimates). The score of a calibrated version is that before the calibration, but for "
+        "estimates."
     )
     columns: list[str] = Field(
         description="Columns of the request, in the order of the values. A category or a date is one column. A "
@@ -43,6 +45,9 @@ class ContributionTable(Wire):
     raw: list[list[float] | None] = Field(description="Scores of each row; null for a row that is not predicted.")
     values: list[list[list[float]] | None] = Field(
         description="Contribution of every column to each score of each row; null for a row that is not predicted."
+    )
+    standard_errors: list[list[list[float]] | None] | None = Field(
+        None, description="Standard errors of the values, in their shape; null: the values are exact."
     )
     reasons: list[list[ReasonCode] | None] | None = Field(
         None,

@@ -43,7 +43,8 @@ def models(services):
 
     def fit(model, y, algorithm, **preparation):
         dates = {"dates": ["weekday", "cyclic_weekday"]}
-        body = {"target": y, "features": NAMES, "algorithm": algorithm, "preprocessing": dates | preparation}
+        body = {"features": NAMES, "algorithm": algorithm, "preprocessing": dates | preparation}
+        body |= {"target": y} if y else {}
         planned = plan(TrainSpec.model_validate(body), described, table.num_rows)
         made = train(planned, table, data_digest="sha256:" + "0" * 64)
         with services.work() as w:
@@ -60,6 +61,7 @@ def models(services):
     fit("share-logistic", "dear", {"name": "logistic"})
     fit("share-additive", "price", {"name": "additive"})
     fit("share-knn", "price", {"name": "knn"})
+    fit("share-clusters", None, {"name": "kmeans", "n_clusters": 2})
 
 
 def explained(client, model, body=BODY, **params):
@@ -78,6 +80,7 @@ def explained(client, model, body=BODY, **params):
         ("share-ridge", "linear", "log(target)", [None]),
         ("share-logistic", "linear", "log_odds", [True]),
         ("share-additive", "additive", "target", [None]),
+        ("share-knn", "permutations", "target", [None]),
     ],
 )
 def test_base_and_contributions_add_up_to_the_raw_score(client, model, method, unit, scores):
@@ -99,6 +102,11 @@ def test_base_and_contributions_add_up_to_the_raw_score(client, model, method, u
     else:
         np.testing.assert_allclose(raw, found["probabilities"], rtol=1e-12)
     assert "outputs" not in found
+    assert (
+        (np.shape(parts["standard_errors"]) == values.shape)
+        if method == "permutations"
+        else "standard_errors" not in parts
+    )
     assert "reasons" not in parts or parts["reasons"] is None
 
 
@@ -144,7 +152,9 @@ def test_rows_that_are_not_predicted_are_null(client):
     assert explained(client, "share-tree", nobody, on_error="null")["contributions"] is None
 
 
-@pytest.mark.parametrize(("model", "several"), [("share-boosted", False), ("share-classes", True)])
+@pytest.mark.parametrize(
+    ("model", "several"), [("share-boosted", False), ("share-classes", True), ("share-knn", False)]
+)
 def test_arrow_holds_the_same(client, model, several):
     parts = explained(client, model, top=2)["contributions"]
     params = {"include": "contributions", "top": 2}
@@ -154,6 +164,7 @@ def test_arrow_holds_the_same(client, model, several):
         cells = [[score[place] for score in row] for row in parts["values"]]
         expected = cells if several else [row[0] for row in cells]
         assert table.column(f"contribution_of_{name}").to_pylist() == expected
+        assert (f"standard_error_of_{name}" in table.column_names) == ("standard_errors" in parts)
     assert table.column("contribution_base").to_pylist()[0] == (parts["base"] if several else parts["base"][0])
     texts = [[one["text"] for one in row] for row in table.column("reasons").to_pylist()]
     assert texts == [[one["text"] for one in row] for row in parts["reasons"]]
@@ -173,9 +184,9 @@ def test_npy_has_the_base_and_the_contributions_behind_the_predictions(client):
 
 
 def test_models_without_contributions_refuse_by_name(client):
-    response = client.post("/v1/models/share-knn/predict", params={"include": "contributions"}, json=BODY)
+    response = client.post("/v1/models/share-clusters/predict", params={"include": "contributions"}, json=BODY)
     assert (response.status_code, response.json()["code"]) == (409, "no_contributions")
-    assert "knn" in response.json()["detail"]
+    assert "kmeans" in response.json()["detail"]
     response = client.post("/v1/models/share-tree/predict", params={"top": 3}, json=BODY)
     assert response.status_code == 422
     assert response.json()["errors"][0]["pointer"] == "/query/top"

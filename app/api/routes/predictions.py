@@ -146,8 +146,9 @@ def predict_rows(  # noqa: PLR0917  passed by name
 
     With `include=contributions` it states by how much each column moves the raw score of a row from the mean over the
     training rows: the base and the contributions add up to the raw score. They are Shapley values, exact for
-    `decision_tree`, `random_forest`, `gradient_boosting`, `additive`, linear models and imported trees. With `top` each
-    row has its largest ones as sentences.
+    `decision_tree`, `random_forest`, `gradient_boosting`, `additive`, linear models and imported trees, and estimated
+    with standard errors for other regressions and classifications. With `top` each row has its largest ones as
+    sentences.
 
     A classifier can reject uncertain rows; `decisions` then names them. The report's `rejection` curve shows
     what each threshold leaves. With `review` they are stored in the review queue before the response is sent, each once

@@ -117,7 +117,7 @@ def _is_made(name: str, request: PredictJobRequest) -> bool:
     """True if a column that is made may have this name."""
     if name.rpartition("_")[0] in {"prediction", *request.include}:
         return True
-    return CONTRIBUTIONS in request.include and name.startswith(("contribution_", "reasons"))
+    return CONTRIBUTIONS in request.include and name.startswith(("contribution_", "standard_error_of_", "reasons"))
 
 
 def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault]:
@@ -195,7 +195,7 @@ def _width(request: PredictJobRequest, model: Model) -> int:
     widths = (model.algorithm.outputs[name].width for name in _outputs(request))
     width = len(model.classes or ()) + sum(width(model.params, model.state) for width in widths if width)
     if CONTRIBUTIONS in request.include:
-        width += (len(model.inputs) + 2) * max(1, len(model.classes or ()))
+        width += (2 * len(model.inputs) + 2) * max(1, len(model.classes or ()))
     return width
 
 
@@ -239,6 +239,9 @@ def _contributions(
         yield f"contribution_raw{end}", pa.array(np.ascontiguousarray(found.raw[:, score]))
         for place, name in enumerate(found.columns):
             yield f"contribution_of_{name}{end}", pa.array(np.ascontiguousarray(found.values[:, score, place]))
+            if found.standard_errors is not None:
+                errors = np.ascontiguousarray(found.standard_errors[:, score, place])
+                yield f"standard_error_of_{name}{end}", pa.array(errors)
     if request.top is not None:
         rows = reasons_of(found, used, predicted, request.top)
         yield "reasons", pa.array(["; ".join(reason.text for reason in row) for row in rows], pa.string())

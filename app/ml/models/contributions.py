@@ -1,16 +1,20 @@
 """Contributions of the columns of a request to the raw score of each row: Shapley values, which add up to it."""
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import BodyTooLarge, NoContributions
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
+from app.ml.models.background import MAX_CELLS, Background
 from app.ml.models.model import Model
 from app.ml.models.players import players_of
+from app.ml.models.sampled_contributions import estimate, evaluations
 from app.ml.numerics.linear_models.column_sums import LinearScores
 from app.ml.preparation.projected import Projected
 
@@ -18,8 +22,8 @@ CONTRIBUTIONS = "contributions"
 """Name by which a prediction includes them."""
 TOLERANCE = 1e-9
 """Largest difference between the raw score and the sum of its parts, beside the size of these, or 1."""
-MAX_COST = 4e9
-"""Largest number of visits of nodes for one request: about ten seconds."""
+MAX_COST, MAX_EVALUATIONS = 4e9, 4e5
+"""Largest number of visits of nodes, and of predictions, for one request: about ten seconds."""
 
 
 class Explained(Protocol):
@@ -52,7 +56,7 @@ class Contributions(NamedTuple):
     """Contributions of p columns to k scores of n rows."""
 
     method: str
-    """path_dependent, linear or additive."""
+    """path_dependent, linear, additive or permutations."""
     unit: str
     """Unit of the scores."""
     columns: tuple[str, ...]
@@ -65,26 +69,59 @@ class Contributions(NamedTuple):
     """(n, k) scores of the rows."""
     values: NDArray[np.float64]
     """(n, k, p); with the base they add up to the scores."""
+    standard_errors: NDArray[np.float64] | None = None
+    """(n, k, p); None: the contributions are exact."""
 
     def part(self, start: int, stop: int) -> "Contributions":
         """Those of these rows."""
-        return self._replace(raw=self.raw[start:stop], values=self.values[start:stop])
+        errors = None if self.standard_errors is None else self.standard_errors[start:stop]
+        return self._replace(raw=self.raw[start:stop], values=self.values[start:stop], standard_errors=errors)
 
 
 def demand_contributions(model: Model) -> None:
     """Raises NoContributions for a model that has none."""
-    _scores(model)
+    if model.background.rows is None:
+        _scores(model)
 
 
-def contributions_of(model: Model, raw: Matrix, max_cost: float = math.inf) -> Contributions:
-    """Contributions for a raw matrix (n, p).
+def with_background(model: Model, table: pa.Table) -> Model:
+    """The model with the raw rows of a table, where its contributions can only be estimated."""
+    if not (model.task.of_numbers or model.task.of_classes) or not model.inputs:
+        return model
+    try:
+        _scores(model)
+    except NoContributions:
+        raw = model.preparation.raw(table.slice(0, MAX_CELLS // len(model.inputs)))
+        if isinstance(raw, np.ndarray) and len(raw):
+            return replace(model, background=Background(rows=raw))
+    return model
 
-    Raises NoContributions, and BodyTooLarge for rows that cost more.
+
+def _estimated(model: Model, rows: Matrix, raw: Matrix, max_evaluations: float) -> Contributions:
+    cost = evaluations(*rows.shape)
+    if len(raw) * cost > max_evaluations:
+        detail = f"Contributions of {model.name} are estimated for at most {int(max_evaluations / cost)} rows"
+        raise BodyTooLarge(f"{detail} in one request: a job of the kind predict takes any number.")
+    found = estimate(model, rows, raw)
+    _demand_sum(found.base, found.values, found.raw)
+    unit, names = "target" if model.classes is None else "probability", tuple(one.name for one in model.inputs)
+    scores = _named(model, len(found.base))
+    return Contributions(
+        "permutations", unit, names, scores, found.base, found.raw, found.values, found.standard_errors
+    )
+
+
+def contributions_of(model: Model, raw: Matrix, *, limited: bool = False) -> Contributions:
+    """Contributions for a raw matrix (n, p); limited: to rows that one request may have.
+
+    Raises NoContributions, and BodyTooLarge for more rows.
     """
+    if model.background.rows is not None:
+        return _estimated(model, model.background.rows, raw, MAX_EVALUATIONS if limited else math.inf)
     scores, players = _scores(model), players_of(model.preparation)
     explained = scores.explained(players.of_columns)
-    if len(raw) * explained.cost > max_cost:
-        most = int(max_cost / explained.cost)
+    if limited and len(raw) * explained.cost > MAX_COST:
+        most = int(MAX_COST / explained.cost)
         raise BodyTooLarge(f"Contributions of this model are computed for at most {most} rows in one request.")
     x = model.preparation.matrix(raw)
     parts, totals = explained.contributions(x), scores.raw(x)
@@ -107,12 +144,14 @@ def _scores(model: Model) -> Scores:
         scores: Scores = algorithm.queries[CONTRIBUTIONS](model.params, model.state)
         return scores
     if algorithm.linear is None:
-        raise NoContributions(f"Predictions of {model.name} have no contributions of single columns.")
-    if model.centre is None:
-        raise NoContributions("An earlier release trained this version, without the means of its columns: train anew.")
+        raise NoContributions(
+            f"Predictions of {model.name} have no closed form, and the version keeps no training rows."
+        )
+    if model.background.centre is None:
+        raise NoContributions("An earlier release trained this version, without the means of its columns.")
     form: Any = algorithm.linear(model.state)
     unit = "target" if model.classes is None else "log_odds" if model.name == "logistic" else "score"
-    return LinearScores(form, model.centre, unit if form.coef.shape[1] == 1 else "score")
+    return LinearScores(form, model.background.centre, unit if form.coef.shape[1] == 1 else "score")
 
 
 def _named(model: Model, count: int) -> tuple[Class | None, ...]:

@@ -18,7 +18,15 @@ from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, T
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class
 from app.ml.contract.stage_clock import timed
-from app.ml.models import calibrators, cluster_description, safetensors_format, state_format, stored_preparation
+from app.ml.models import (
+    background,
+    calibrators,
+    cluster_description,
+    safetensors_format,
+    state_format,
+    stored_preparation,
+)
+from app.ml.models.background import NO_BACKGROUND, Background
 from app.ml.models.calibrators import CALIBRATED, Calibrators
 from app.ml.models.category_checks import demand_categories
 from app.ml.models.cluster_description import ClusterDescription
@@ -128,8 +136,8 @@ class Model:
     """Maps that the probabilities of a classification pass through, one after the other."""
     clusters: ClusterDescription | None = None
     """Description of the clusters of a clustering; None: it has none, or was trained by an earlier release."""
-    centre: Vector | None = None
-    """(d,) mean of the matrix over the training rows, where scores are linear in it; None: not known."""
+    background: Background = NO_BACKGROUND
+    """Facts of the training rows that contributions start from."""
 
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
@@ -266,7 +274,7 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
             limits=limits_of(document.get("limits", [None, None])),
             calibrators=calibrators.unpacked(document, "", arrays, len(header.classes or ())),
             clusters=cluster_description.unpacked(document, arrays, preparation.layout.width),
-            centre=_centre(arrays, preparation.layout.width),
+            background=background.unpack(arrays, preparation.layout.width, len(preparation.inputs)),
         )
         demand_categories((model.state, model.calibration.folds), preparation.layout.levels)
     except AlgorithmNotFound:
@@ -274,13 +282,6 @@ def decode(blob: bytes | memoryview, whose: str = "The model") -> Model:
     except (LookupError, TypeError, ValueError, RecursionError):
         raise CorruptModel("The stored model does not fit this version's format.") from None
     return model
-
-
-def _centre(arrays: Mapping[str, NDArray[Any]], width: int) -> Vector | None:
-    centre = arrays.get("centre")
-    if centre is not None and (centre.dtype != np.float64 or centre.shape != (width,)):
-        raise ValueError("the means are of other columns")
-    return centre
 
 
 def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
@@ -315,6 +316,5 @@ def _parts(model: Model) -> tuple[JSON, dict[str, NDArray[Any]]]:
         document["format"] = PROJECTED_MEMBER_FORMAT
     if "texts" in document:
         document["format"] = TEXT_FORMAT
-    if model.centre is not None:
-        arrays["centre"] = model.centre
+    background.pack(model.background, arrays)
     return document | model.calibration.packed(arrays), arrays

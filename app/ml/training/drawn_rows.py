@@ -9,7 +9,8 @@ import pyarrow as pa
 from app.ml.contract.algorithm import Each, Progress
 from app.ml.contract.stage_clock import timed
 from app.ml.evaluation.duplicates import Copies, Equal
-from app.ml.evaluation.splits import Split
+from app.ml.evaluation.splits import Split, evenly
+from app.ml.models.background import ROWS as BACKGROUND_ROWS
 from app.ml.models.conformal import EVERYWHERE
 from app.ml.models.golden import spaced
 from app.ml.preparation.row_hashes import Hashes
@@ -27,6 +28,8 @@ class DrawnRows(NamedTuple):
     """The least and the greatest target, infinite without a limit."""
     shown: pa.Table
     """A few rows as a client sends them, held out if any are."""
+    background: pa.Table
+    """Some of the rows to learn from, as a client sends them."""
     copies: Copies
     stream: Stream | None
     """The table, where memory does not hold all; `training_set` is then a sample of it."""
@@ -67,6 +70,7 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
     if training_set.task.of_numbers:
         limits = target_limits(planned.spec.preprocessing, training_set.target.y[split.train])
     shown = training_set.target.rows[spaced(split.test if split.test.size else split.train)]
+    learned = training_set.target.rows[split.train[evenly(split.train.size, BACKGROUND_ROWS)]]
     copies = Copies.look(
         table,
         training_set.target.rows,
@@ -75,6 +79,7 @@ def draw(planned: Plan, table: pa.Table, rng: np.random.Generator, progress: Pro
         train=split.train,
         learned=stream.hashes if stream and stream.hashes.size else None,
     )
-    sample = table.select(planned.features).take(pa.array(shown))
+    features = table.select(planned.features)
+    sample, background = features.take(pa.array(shown)), features.take(pa.array(learned))
     warnings = row_warnings(planned, table, training_set, split)
-    return DrawnRows(training_set, split, limits, sample, copies, stream, warnings)
+    return DrawnRows(training_set, split, limits, sample, background, copies, stream, warnings)

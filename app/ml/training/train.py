@@ -11,7 +11,9 @@ from app.ml.evaluation.evaluation import EXAMPLES
 from app.ml.evaluation.reliability import Bins
 from app.ml.job import Trained, stacked
 from app.ml.models import seen_rows
+from app.ml.models.background import Background
 from app.ml.models.conformal import ENOUGH, UNCALIBRATED, Calibration, chosen
+from app.ml.models.contributions import with_background
 from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
@@ -87,6 +89,7 @@ def train(
     intervals = held_out_report(model, training_set, fitted, split.test)
     if planned.projection is not None:
         model = planned.projection.before(model)
+    model = with_background(model, drawn.background)
     result = result.model_copy(
         update={
             "stability": stability_under_halving(training_set, split.train, spec.seed),
@@ -159,5 +162,5 @@ def _model(drawn: DrawnRows, fitted: Fitted, crossed: Calibration, planned: Plan
         calibration=chosen(calibrate(training_set, fitted, split.test), crossed),
         limits=drawn.limits,
         clusters=described_clusters(training_set, fitted, split.train),
-        centre=centre_of(fitted),
+        background=Background(centre_of(fitted)),
     )
