@@ -11,7 +11,7 @@ from app.ml.models.contributions import Contributions
 from app.ml.models.golden import as_sent
 from app.ml.models.model import Predicted
 
-UNITS = {"log_odds": "log-odds", "share": "share", "score": "score"}
+UNITS = {"log_odds": "log-odds"}
 
 
 class Reason(NamedTuple):
@@ -20,6 +20,12 @@ class Reason(NamedTuple):
     """Value in the request; None of a missing one, and of a function of several columns."""
     contribution: float
     text: str
+    """The reason in words."""
+
+    @property
+    def subject(self) -> str:
+        """The column with its value."""
+        return f"{self.column} = {_short(self.value)}" if self.value is not None else f"{self.column}: none"
 
 
 def reasons_of(
@@ -64,12 +70,15 @@ def _sentence(contributions: Contributions, score: int, name: str, value: Any, a
     ('age = 31 lowers the log-odds of yes by 0.25', 'age, which is missing, raises the log-odds of yes by 0.5')
     """
     subject = f"{name}, which is missing," if value is None else f"{name} = {_short(value)}"
+    return f"{subject} {'raises' if amount > 0 else 'lowers'} {scored(contributions, score)} by {abs(amount):.3g}"
+
+
+def scored(contributions: Contributions, score: int) -> str:
+    """Name of a score in a sentence."""
     whose, unit = contributions.scores[score], contributions.unit
     if whose is not None:
-        scored = f"the {UNITS.get(unit, unit)} of {_short(whose)}"
-    else:
-        scored = "the prediction" if unit == "target" else UNITS.get(unit, unit)
-    return f"{subject} {'raises' if amount > 0 else 'lowers'} {scored} by {abs(amount):.3g}"
+        return f"the {UNITS.get(unit, unit)} of {_short(whose)}"
+    return "the prediction" if unit == "target" else unit
 
 
 def _short(value: Any) -> str:

@@ -23,13 +23,14 @@ OFFERED = {
             "partial_dependence",
             "precision_recall_curve",
             "roc_curve",
+            "row_contributions",
             "training_curve",
             "tree_diagram",
         ),
     },
     "path": {
         *("coefficients", "normal_quantiles", "observed_predicted", "partial_dependence", "regularisation_path"),
-        "residuals_predicted",
+        *("residuals_predicted", "row_contributions"),
     },
     "tree": {
         "cluster_cards",

@@ -12,6 +12,8 @@ from sklearn import datasets
 from app.ml.charts.specification import complete
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.report import Report
+from app.ml.models.contributions import contributions_of
+from app.ml.models.golden import golden_table
 from app.ml.models.model import decode
 from app.ml.operations import plot_entries
 from app.ml.plot import PlotSubject
@@ -278,3 +280,23 @@ def test_intervals_of_coefficients_are_those_of_their_errors():
     errors = dict(zip(of.report.columns, of.report.summary["standard_errors"], strict=True))
     for row in found:
         assert row["upper"] - row["lower"] == pytest.approx(2 * scipy.stats.norm.ppf(0.975) * errors[row["name"]])
+
+
+def golden_matrix(of):
+    table = golden_table(of.subject.model, of.golden)
+    return table if isinstance(table, np.ndarray) else of.subject.model.preparation.raw(table)
+
+
+def test_bars_of_one_prediction_are_its_contributions():
+    for table, name, target in (("flowers", "random_forest", "species"), ("patients", "knn", "progression")):
+        of = drawn_from(table, name, target)
+        drawing = plot_entries()["row_contributions"].plot.draw(of)
+        model = of.subject.model
+        raw = golden_matrix(of)[:1]
+        found, predicted = contributions_of(model, raw), model.predict_raw(raw)
+        score = int(predicted.values[0]) if len(found.scores) > 1 else 0
+        rows = drawing.view["data"]["values"]
+        values = found.values[0, score]
+        assert [row["x"] for row in rows] == sorted(values[values != 0].tolist(), key=lambda value: -abs(value))
+        assert [row["series"] for row in rows] == ["raises" if row["x"] > 0 else "lowers" for row in rows]
+        assert ("lower" in rows[0]) == (name == "knn")
