@@ -225,8 +225,6 @@ class GoldenMismatch(ValiantError):
 
 
 class NotReproducible(ValiantError):
-    """Something that decided the bytes of a version is gone."""
-
     code, status, title = "not_reproducible", 409, "What the version was made from is gone"
     remedy = "Upload the file of the training again: a dataset with the digest in the receipt takes its place."
 
