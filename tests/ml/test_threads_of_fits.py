@@ -46,6 +46,8 @@ def arrays_of(algorithm, params, data, threads):
         ("ridge", Task.REGRESSION, 0, {}),
         ("logistic", Task.CLASSIFICATION, 2, {}),
         ("logistic", Task.CLASSIFICATION, 3, {}),
+        ("linear_sgd", Task.REGRESSION, 0, {}),
+        ("linear_sgd", Task.CLASSIFICATION, 2, {}),
         ("pca", Task.PROJECTION, 0, {}),
         ("gradient_boosting", Task.REGRESSION, 0, {"n_estimators": 4, "early_stopping": True}),
         ("gradient_boosting", Task.CLASSIFICATION, 2, {"n_estimators": 4}),

@@ -5,7 +5,7 @@ classes, ℓ squared ½r², absolute |r|, hinge max(0, 1 − tz) or logistic log
 each: against the rest, or for the logistic loss all together (softmax). Probabilities are those of the logistic loss;
 of the others, (1 + z)/2 cut off at 0 and made to sum to 1. A class without rows has none.
 
-`batch` follows the slope of all rows: without a `learning_rate`, in standardised coordinates with Nesterov's momentum;
+`batch` follows the slope of all rows: without a `learning_rate`, in standardised coordinates by limited-memory BFGS;
 with one, it is w ← w − rate·∇E as written, which for the squared loss converges just below a rate of 2/λ, λ the largest
 eigenvalue of the mean of xxᵀ. Absolute and hinge have no slope at their corner, where their minimum lies: without a
 `learning_rate` an interior point method goes there, and the curve `duality_gap` is the share of the loss that it can be

@@ -6,17 +6,23 @@ max(0, 1 − tz), logistic log(1 + exp(−tz)) and, over all s scores of a row t
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Self, cast
+from functools import partial
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.sparse_rows import mapped, sparse
-from app.ml.numerics.linear_algebra.solve import Centred, centred
+from app.ml.numerics import row_blocks
+from app.ml.numerics.linear_algebra.solve import Centred, centred, positive_solver
+from app.ml.numerics.linear_models.compiled.row_sums import log_odds_sums
 from app.ml.numerics.linear_models.scaled_rows import ScaledRows
 from app.ml.numerics.linear_models.softmax import likelihood
 from app.ml.numerics.linear_models.softmax import losses as class_losses
+
+COMPILED = 2**18
+"""Numbers from which on compiled loops take longer than their loading."""
 
 
 class Loss(IntEnum):
@@ -63,8 +69,8 @@ def slopes(kind: Loss, scores: Matrix, targets: Matrix) -> Matrix:
 
 
 def losses_and_slopes(kind: Loss, scores: Matrix, targets: Matrix) -> tuple[Vector, Matrix]:
-    """Both at once: of softmax they share the exponentials."""
-    if kind is Loss.SOFTMAX:
+    """Both at once: of probabilities they share the exponentials."""
+    if kind is Loss.SOFTMAX or (kind is Loss.LOGISTIC and scores.shape[1] == 1):
         return likelihood(scores, targets > 0)
     return losses(kind, scores, targets), slopes(kind, scores, targets)
 
@@ -131,10 +137,28 @@ class MeanLoss:
         return self._mean(losses(self.kind, self.x @ point, self.targets), point)
 
     def with_slope(self, point: Matrix) -> tuple[float, Matrix]:
-        scores = self.x @ point
-        each, slope = losses_and_slopes(self.kind, scores, self.targets)
-        pull = self.weights[:, None] * slope
-        return self._mean(each, point), self.x.T @ pull + self.penalty * point
+        whole = slice(0, len(self.targets))
+        if not isinstance(self.x, np.ndarray):
+            loss, slope = self._sums(point, whole)
+        else:
+            compiled = self.kind is Loss.LOGISTIC and point.shape[1] == 1 and self.x.size >= COMPILED
+            part = partial(self._compiled_sums if compiled else self._sums, point)
+            loss, slope = row_blocks.summed(part, whole.stop, 1)
+        loss += 0.5 * float((self.penalty * np.square(point)).sum())
+        return loss, slope + self.penalty * point
+
+    def _sums(self, point: Matrix, rows: slice) -> tuple[float, Matrix]:
+        """The loss of these rows, and its slopes."""
+        x, weights = (self.x[rows] if isinstance(self.x, np.ndarray) else self.x), self.weights[rows]
+        each, slope = losses_and_slopes(self.kind, x @ point, self.targets[rows])
+        return float(weights @ each), np.asarray(x.T @ (weights[:, None] * slope))
+
+    def _compiled_sums(self, point: Matrix, rows: slice) -> tuple[float, Matrix]:
+        """The same of the logistic loss, reading each row once."""
+        x, weights, coef = self.x[rows], self.weights[rows], point[:, 0].copy()
+        sums, small = np.zeros(len(coef) + 1), np.empty(len(x))
+        loss = log_odds_sums(x, (self.targets[rows, 0] > 0).astype(np.float64), weights, coef, 0.0, sums, small)
+        return loss + float(weights @ np.log1p(small, out=small)), sums[:-1, None]
 
     def linear(self, point: Matrix) -> tuple[Matrix, Vector]:
         """Coefficients (d, s) and intercepts (s,) in the coordinates of the data."""
@@ -148,6 +172,40 @@ class MeanLoss:
 
     def _mean(self, each: Vector, point: Matrix) -> float:
         return float(self.weights @ each + 0.5 * (self.penalty * np.square(point)).sum())
+
+
+class MeanSquare(NamedTuple):
+    """The mean loss of a squared loss by sums over the rows, which cost digits near a perfect fit."""
+
+    products: Matrix
+    """(d + 1, d + 1) weighted, of the columns."""
+    cross: Matrix
+    """(d + 1, s) of columns and targets."""
+    square: float
+    """Weighted sum of the squared targets."""
+    penalty: Matrix
+
+    @classmethod
+    def of(cls, loss: MeanLoss) -> Self:
+        def part(rows: slice) -> tuple[Matrix, Matrix, float]:
+            x, targets = loss.x[rows], loss.targets[rows]
+            weighted = x.T * loss.weights[rows]
+            return weighted @ x, weighted @ targets, float(loss.weights[rows] @ np.square(targets).sum(axis=1))
+
+        products, cross, square = row_blocks.summed(part, len(loss.x), loss.x.shape[1])
+        return cls(products, cross, square, loss.penalty)
+
+    def value(self, point: Matrix) -> float:
+        return self.with_slope(point)[0]
+
+    def with_slope(self, point: Matrix) -> tuple[float, Matrix]:
+        slope = self.products @ point + self.penalty * point - self.cross
+        return 0.5 * float((point * (slope - self.cross)).sum() + self.square), slope
+
+    def lowest_from(self, point: Matrix) -> Matrix:
+        """The minimum, but for the rounding of one step there."""
+        solve = positive_solver(self.products + np.diag(self.penalty[:, 0]))
+        return np.asarray(point - np.column_stack([solve(slope) for slope in self.with_slope(point)[1].T]))
 
 
 def _with_constant(x: Matrix, mean: Vector, unit: Vector, constant: float) -> Matrix:

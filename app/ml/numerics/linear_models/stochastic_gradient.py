@@ -11,6 +11,10 @@ import numpy as np
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.jit import inner, kernel
 
+AHEAD = 64
+"""Rows that are gathered at a time."""
+ROOT = 0.5
+
 
 @inner
 def row_loss(kind: int, scores: Vector, targets: Vector, slopes: Vector) -> float:
@@ -60,9 +64,27 @@ def _each(kind: int, scores: Vector, targets: Vector, slopes: Vector) -> float:
 
 @inner
 def _score(row: Vector, coef: Vector, constant: float) -> float:
-    total: float = coef[row.size] * constant  # numba knows the type, mypy does not
-    for j in range(row.size):
-        total += coef[j] * row[j]
+    total: float = coef[row.size] * constant + _product(row, coef)  # numba knows the type, mypy does not
+    return total
+
+
+@inner
+def _product(one: Vector, other: Vector) -> float:
+    """The sum over all columns of the first, in eight sums, which the processor adds at the same time."""
+    whole = one.size // 8 * 8
+    a = b = c = d = e = f = g = h = 0.0
+    for j in range(0, whole, 8):
+        a += one[j] * other[j]
+        b += one[j + 1] * other[j + 1]
+        c += one[j + 2] * other[j + 2]
+        d += one[j + 3] * other[j + 3]
+        e += one[j + 4] * other[j + 4]
+        f += one[j + 5] * other[j + 5]
+        g += one[j + 6] * other[j + 6]
+        h += one[j + 7] * other[j + 7]
+    for j in range(whole, one.size):
+        a += one[j] * other[j]
+    total: float = ((a + e) + (b + f)) + ((c + g) + (d + h))
     return total
 
 
@@ -96,26 +118,55 @@ def sgd_pass(  # noqa: PLR0917 - a kernel takes its arguments by position
     `steps`, has the rate r/(1 + t/h)^power, and no more than `limit` over the mean weighted squared length of its rows.
     """
     s, d = coef.shape[0], x.shape[1]
-    scores, slopes, slope = np.empty(s), np.empty(s), np.zeros((s, d + 1))
-    total = 0.0
-    for begin in range(0, order.size, batch):
-        end = min(begin + batch, order.size)
-        slope[:] = 0.0
-        length = 0.0
-        for turn in range(begin, end):
-            i = order[turn]
-            for c in range(s):
-                scores[c] = _score(x[i], coef[c], constant)
-            total += weights[i] * row_loss(kind, scores, targets[i], slopes)
-            for c in range(s):
-                _add(x[i], weights[i] * slopes[c], constant, slope[c])
-            length += weights[i] * (constant * constant + np.dot(x[i], x[i]))
-        rate = rates[0] / (1.0 + steps / rates[1]) ** power
-        if rate * length > limit * (end - begin):
-            rate = limit * (end - begin) / length
-        steps += 1
+    scores, slopes, slope, ahead = np.empty(s), np.empty(s), np.zeros((s, d + 1)), min(AHEAD, order.size)
+    rows, aims, shares = np.empty((ahead, d)), np.empty((ahead, s)), np.empty(ahead)
+    total, length = 0.0, 0.0
+    for turn in range(order.size):
+        near, place = turn % ahead, turn % batch
+        if near == 0:
+            _gather(x, targets, weights, order[turn : turn + ahead], rows, aims, shares)
+        row, weight = rows[near], shares[near]
         for c in range(s):
-            for j in range(d):
-                coef[c, j] -= rate * (slope[c, j] / (end - begin) + alpha * coef[c, j])
-            coef[c, d] -= rate * slope[c, d] / (end - begin)
+            scores[c] = _score(row, coef[c], constant)
+        total += weight * row_loss(kind, scores, aims[near], slopes)
+        if place == 0:
+            slope[:], length = 0.0, 0.0
+        for c in range(s):
+            _add(row, weight * slopes[c], constant, slope[c])
+        if limit < np.inf:
+            length += weight * (constant * constant + _product(row, row))
+        if place == batch - 1 or turn == order.size - 1:
+            rate = rates[0] / _power(1.0 + steps / rates[1], power)
+            if rate * length > limit * (place + 1):
+                rate = limit * (place + 1) / length
+            steps += 1
+            _step(coef, slope, rate, 1.0 / (place + 1), alpha)
     return total
+
+
+@inner
+def _gather(  # noqa: PLR0917 - as a kernel
+    x: Matrix, targets: Matrix, weights: Vector, order: Labels, rows: Matrix, aims: Matrix, shares: Vector
+) -> None:
+    """The next rows, one after the other: waiting for one's memory overlaps with waiting for the others'."""
+    for t in range(order.size):
+        i = order[t]
+        shares[t] = weights[i]
+        for j in range(x.shape[1]):
+            rows[t, j] = x[i, j]
+        for c in range(targets.shape[1]):
+            aims[t, c] = targets[i, c]
+
+
+@inner
+def _power(base: float, power: float) -> float:
+    return math.sqrt(base) if power == ROOT else base**power
+
+
+@inner
+def _step(coef: Matrix, slope: Matrix, rate: float, share: float, alpha: float) -> None:
+    d = coef.shape[1] - 1
+    for c in range(coef.shape[0]):
+        for j in range(d):
+            coef[c, j] -= rate * (slope[c, j] * share + alpha * coef[c, j])
+        coef[c, d] -= rate * slope[c, d] * share
