@@ -5,7 +5,7 @@ Whatever is in the least unusual takes the second path, which reports what is wr
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -23,6 +23,7 @@ from app.ml.models.model import Model
 from app.ml.tables.cells import EXACT
 from app.ml.tables.csv_dialect import BLANK, DELIMITERS, MAX_LINES_ABOVE, Dialect, detect_dialect
 from app.ml.tables.rows import Incoming, read_rows, whole
+from app.ml.tables.stray_quotes import QUOTE
 from app.ml.tables.texts import read_texts
 
 HEAD = 1 << 20
@@ -114,7 +115,8 @@ def _split(
     counts = [_names_found(text[:HEAD], dialect, input_names) for dialect in dialects]
     most_names = max(counts)
     best = dialects[counts.index(most_names)]
-    lines = best.cells(iter(io.StringIO(text, newline="")), strict=True)
+    best = _with_stray_quotes(text, best) if reading.get("quoted", True) else best._replace(quoted=False)
+    lines = best.cells(_lines(text), strict=True)
     first: list[str] = []
     while len(input_names & set(first)) < most_names or not first:
         row = next(lines, None)
@@ -130,6 +132,20 @@ def _split(
         return header, list(islice(chain([first], rows), max_rows))
     header = [name or f"column_{number}" for number, name in enumerate(first, start=1)]
     return header, list(islice(rows, max_rows))
+
+
+def _with_stray_quotes(text: str, dialect: Dialect) -> Dialect:
+    """The dialect; where the text has stray quotes, one that reads them as letters."""
+    if QUOTE not in text or dialect.quote != QUOTE or dialect.escaped:
+        return dialect
+    counts = dialect.stray_quotes(_lines(text))
+    if not counts.stray:
+        return dialect
+    return dialect._replace(quoted=False) if counts.are_letters() else dialect._replace(mended=True)
+
+
+def _lines(text: str) -> Iterator[str]:
+    return iter(io.StringIO(text, newline=""))
 
 
 def _names_found(head: str, dialect: Dialect, names: frozenset[str]) -> int:

@@ -61,7 +61,7 @@ def read(source: Source, limits: Limits, options: ReadOptions) -> Reading:
     )
     kinds = {name: each.kind for name, each in zip(names, attributes, strict=True) if each.kind is not None}
     declared = options.model_copy(update={"kinds": kinds | options.kinds, "missing": [MISSING, *options.missing]})
-    reading = read_rows(text, layout, limits, declared, lambda: False)
+    reading = read_rows(text, layout, limits, declared)
     levels = {name: each.levels for name, each in zip(names, attributes, strict=True) if each.levels}
     return replace(_compare_levels(reading, levels), delimiter=None, header=None)
 

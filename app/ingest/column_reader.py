@@ -11,11 +11,11 @@ from app.ingest.joined_columns import in_groups
 from app.ingest.notation_candidates import Code, Way
 from app.ingest.type_inference import Form, read_as
 from app.ml.contract.columns import ColumnKind
-from app.ml.contract.dates_and_times import TIME
+from app.ml.contract.dates_and_times import TIME, ZONE
 from app.ml.contract.notation import CellTexts, Notation, OtherNotation, bare, read_and_misfits, without_missing
 from app.ml.tables.cell_casting import recast_cells
 
-_CLOCK, _OFFSET = "[0-9]:[0-9]{2}", r"[0-9] ?(?:Z|UTC|GMT|[+-][0-9]{2}:?(?:[0-9]{2})?)\s*$"
+_CLOCK, _OFFSET = "[0-9]:[0-9]{2}", rf"[0-9] ?(?:{ZONE}|[+-][0-9]{{2}}:?(?:[0-9]{{2}})?)\s*$"
 NAMED = 5
 """Rows named of those that do not fit."""
 

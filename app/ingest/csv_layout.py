@@ -195,9 +195,9 @@ def _filled(first: _Row, second: _Row | None) -> tuple[str, ...]:
 
 def _one_column(names: Sequence[str], rows: Sequence[_Row]) -> tuple[str, ...]:
     """A warning about one column of texts whose lines look like rows of several cells."""
-    if len(names) != 1 or len(rows) < 3:
+    if len(names) != 1:
         return ()
-    for mark in (" ", ":", "\t", "~", "^"):
+    for mark in (" ", ":", "\t", "~", "^") if len(rows) > 2 else ():
         widths = {len(row.cells[0].split(mark) if mark != " " else row.cells[0].split()) for row in rows}
         if len(widths) == 1 and widths != {1}:
             return (_ONE_COLUMN.format(widths.pop(), _MARKS[mark]),)

@@ -8,10 +8,9 @@ knows the lines.
 """
 
 import csv
-import io
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,11 +18,13 @@ import pyarrow.csv as arrow_csv
 
 from app.errors import InvalidData
 from app.faults import Fault, place
+from app.ingest import csv_other_dialects as others
 from app.ingest.cell_patterns import Shapes
 from app.ingest.column_reader import ColumnReader, decimal_mark, read_all
 from app.ingest.csv_diagnosis import diagnose
 from app.ingest.csv_layout import HEADER_BYTES, Layout, find_layout
 from app.ingest.csv_line_numbers import lines_of
+from app.ingest.csv_quote_check import QuoteCheck
 from app.ingest.csv_rewriting import Rewritten, Text
 from app.ingest.csv_single_pass import Mispredicted, SinglePass
 from app.ingest.data_sheet_remarks import remarks
@@ -44,13 +45,15 @@ ENCODED = pa.dictionary(pa.int32(), pa.string())
 _END = "\x1f"
 
 
+class _Quotes(NamedTuple):
+    stray: bool
+    """Some seem to be."""
+    swallowing: bool
+    """A value may hold rows."""
+
+
 class _Refused(Exception):
     """Something is wrong somewhere: `diagnose` finds out where."""
-
-
-COMMENT = "#"
-_COMMENTED = "Lines that begin with # were left out as comments: if they are rows, give another comment, such as %."
-_UNQUOTED = "Quotes that are never closed would swallow rows: all quotes were read as letters."
 
 
 def read(source: Text, limits: Limits, options: ReadOptions, *, dialect: Dialect | None = None) -> Reading:
@@ -63,16 +66,18 @@ def read(source: Text, limits: Limits, options: ReadOptions, *, dialect: Dialect
     try:
         return _read(source, limits, options, dialect)
     except InvalidData as refusal:
-        if {fault.code for fault in refusal.faults}.isdisjoint(_OF_DIALECTS):
+        if not others.is_of_dialect(refusal):
             raise
-        others = {_UNQUOTED: dialect._replace(quoted=False), _COMMENTED: dialect._replace(comment=COMMENT)}
-        if dialect.comment is not None:
-            del others[_COMMENTED]
-        warning = next((each for each, other in others.items() if _is_regular(source, other)), None)
-        if warning is None:
-            raise
-        reading = _read(source, limits, options, others[warning])
-        return replace(reading, warnings=[warning, *reading.warnings])
+        for warning, other in others.other_dialects(source, dialect):
+            try:
+                reading = _read(source, limits, options, other)
+            except InvalidData as error:
+                if others.is_of_dialect(error):
+                    refusal = error if refusal.faults[0] is others.STRAY else refusal
+                    continue
+                raise
+            return replace(reading, warnings=[warning, *(each for each in reading.warnings if each != warning)])
+        raise refusal from None
 
 
 def read_in_one_pass(source: Text, limits: Limits, options: ReadOptions) -> Reading:
@@ -92,61 +97,59 @@ def read_in_one_pass(source: Text, limits: Limits, options: ReadOptions) -> Read
             _readable(_closed(_batches(lines, layout, layout.names, options))),
             Survey(layout.names, options, semicolons=layout.delimiter == ";"),
             options.missing,
-            lambda rows: not (lines.quotes and lines.newlines > rows + 1),
+            lambda rows: not (lines.quotes.stray or (lines.quotes.any and lines.newlines > rows + 1)),
         )
     except InvalidData:
         raise Mispredicted from None
     return _reading(source, layout, table.readers, table.read(), frozenset())
 
 
-def _is_regular(source: Text, dialect: Dialect) -> bool:
-    """True if all rows have as many cells, more than one, and the file has comments, or quotes if these are letters."""
-    lines = io.TextIOWrapper(source.open(), "utf-8-sig", errors="surrogateescape", newline="")
-    marked, widths = False, set[int]()
-
-    def watched() -> Iterator[str]:
-        nonlocal marked
-        for line in lines:
-            marked = marked or (line.startswith(COMMENT) if dialect.quoted else dialect.quote in line)
-            yield line
-
-    try:
-        for _, row in dialect.cells(watched(), strict=dialect.quoted):
-            widths |= {len(row)} if row else set()
-            if len(widths) > 1:
-                return False
-    except csv.Error:
-        return False
-    return marked and widths != {1}
-
-
 def _read(source: Text, limits: Limits, options: ReadOptions, dialect: Dialect) -> Reading:
-    """The table in this dialect. Raises InvalidData, also where quotes swallow rows that fit without them."""
+    """The table in this dialect. Raises InvalidData, also where quotes are stray, or swallow rows that fit without."""
     original = source
     if not dialect.plain:
+        if others.has_stray_quotes(source, dialect):
+            refuse([others.STRAY])
         source = Rewritten(source, dialect)
     head = source.open().read(HEADER_BYTES)
     layout = find_layout(head, limits, options, dialect)
     if layout.offset == len(head):  # nothing follows; an open quote would do that
         refuse(diagnose(source.open(), layout, longest=BLOCK) or [_no_rows(layout)])
-    reads_unquoted = dialect.quoted and partial(_is_regular, original, dialect._replace(quoted=False))
-    reading = read_rows(source, layout, limits, options, reads_unquoted or (lambda: False))
-    return replace(reading, delimiter=dialect.delimiter)
+    letters = dialect._replace(quoted=False)
+    reading = read_rows(
+        source,
+        layout,
+        limits,
+        options,
+        has_strays=lambda: dialect.plain and others.has_stray_quotes(original, dialect),
+        reads_unquoted=lambda: dialect.quoted and others.is_regular(original, letters, dialect.quote),
+    )
+    warnings = [*others.unusual(dialect, options), *reading.warnings]
+    return replace(reading, delimiter=dialect.delimiter, quoted=dialect.quoted, warnings=warnings)
 
 
 def read_rows(
-    source: Text, layout: Layout, limits: Limits, options: ReadOptions, reads_unquoted: Callable[[], bool]
+    source: Text,
+    layout: Layout,
+    limits: Limits,
+    options: ReadOptions,
+    *,
+    has_strays: Callable[[], bool] = lambda: False,
+    reads_unquoted: Callable[[], bool] = lambda: False,
 ) -> Reading:
     """The table of a plain file whose layout is known. Raises InvalidData with the line of each fault.
 
-    reads_unquoted: whether all rows have as many cells if quotes are letters.
+    has_strays: whether quotes that seem to be stray are. reads_unquoted: whether all rows have as many cells if quotes
+    are letters.
     """
     try:
-        readers, empty, swallowing = _survey(source, layout, limits, options)
+        readers, empty, quotes = _survey(source, layout, limits, options)
     except (pa.ArrowInvalid, _Refused):
         refuse(diagnose(source.open(), layout, longest=_block(layout)) or [_UNREADABLE])
-    if swallowing and reads_unquoted():
-        refuse([Fault("", _UNQUOTED, "unclosed_quote")])
+    if quotes.stray and has_strays():
+        refuse([others.STRAY])
+    if quotes.swallowing and reads_unquoted():
+        refuse([others.SWALLOWING])
     kept = [at for at in range(len(layout.names)) if at not in empty]
     chosen = [readers[at] for at in kept]
     converted = (
@@ -184,8 +187,6 @@ def _block(layout: Layout) -> int:
     return max(BLOCK, COLUMN_BYTES * len(layout.names))
 
 
-_OF_DIALECTS = {"unclosed_quote", "ragged_row", "too_long", "unreadable"}
-"""Faults that may come of a quote that is never closed, or of comments."""
 _UNREADABLE = Fault(
     "", f"The file is not readable as CSV, or a row is longer than {BLOCK} bytes: save it anew as UTF-8.", "unreadable"
 )
@@ -201,8 +202,8 @@ def _no_rows(layout: Layout) -> Fault:
 
 def _survey(
     source: Text, layout: Layout, limits: Limits, options: ReadOptions
-) -> tuple[list[ColumnReader], set[int], bool]:
-    """A reader of every column, the columns without a name and without values, and whether a value may hold rows.
+) -> tuple[list[ColumnReader], set[int], _Quotes]:
+    """A reader of every column, the columns without a name and without values, and what the quotes seem to be.
 
     It takes one pass over the whole file, and one more over doubtful columns.
     """
@@ -222,8 +223,9 @@ def _survey(
         for batch in _batches(_Rows(source, layout), layout, names, options):
             for shapes, values in zip(doubtful.values(), batch.columns, strict=True):
                 shapes.add(values, tuple(options.missing))
-    several = lines.quotes and lines.newlines > rows + 1
-    return survey.readers(doubtful), empty, several and _holds_rows(source, layout, options)
+    several = lines.quotes.any and lines.newlines > rows + 1
+    swallowing = several and _holds_rows(source, layout, options)
+    return survey.readers(doubtful), empty, _Quotes(lines.quotes.stray, swallowing)
 
 
 def _holds_rows(source: Text, layout: Layout, options: ReadOptions) -> bool:
@@ -297,8 +299,8 @@ class _Rows:
         row = layout.delimiter.join([_END] * len(layout.names))
         self._end = f"{row}\n".encode() if end else b""
         self._last = b"\n"
-        self.newlines, self.quotes = 0, False
-        """Number of line ends so far, and whether there was a quote."""
+        self.newlines, self.quotes = 0, QuoteCheck(layout.delimiter)
+        """Number of line ends, and the quotes, so far."""
 
     def read(self, size: int) -> bytes:
         data = self._file.read(size)
@@ -310,7 +312,7 @@ class _Rows:
         else:
             self._last = data[-1:]
             self.newlines += data.count(b"\n")
-            self.quotes = self.quotes or b'"' in data
+            self.quotes.add(data)
         return data
 
     def close(self) -> None:

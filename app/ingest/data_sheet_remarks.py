@@ -103,6 +103,8 @@ def _notation(reader: ColumnReader, way: Way) -> Iterator[str]:
         yield f"Amounts in {way.notation.unit} were read as numbers."
     if way.kind is ColumnKind.DATETIME and way.notation.dates != "YMD" and not reader.others:
         yield f"The dates are written as {_ORDERS[way.notation.dates]}."
+    if way.kind is ColumnKind.DATETIME and way.short_years:
+        yield "Years of two digits were read as those from 1969 to 2068."
     if reader.zoned and reader.zoneless:
         yield "Some times have an offset from UTC and some have none: these were read as UTC."
     if reader.padded and way.kind is ColumnKind.NUMERIC:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from app.ingest.cell_patterns import CURRENCY, ORDERS, Shapes
+from app.ingest.cell_patterns import CURRENCY, ORDERS, Shapes, cell_kind
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.missing_markers import MARKERS
 from app.ml.contract.notation import Notation, is_balanced, pattern
@@ -21,6 +21,7 @@ _WAYS: tuple[tuple[str, str | None], ...] = (
 )  # fmt: skip
 WHOLE_DIGITS = 18
 """Every whole number of so many digits has 64 bits."""
+_YEAR = re.compile("[09]{4}")
 _MARK = re.compile(r"[09]+([./-])[09]")
 _UNIT = re.compile(f"^[-+\u2212]?\\s*({CURRENCY})|({CURRENCY})\\s*%?$")
 
@@ -49,6 +50,8 @@ class Way(NamedTuple):
     """Some of them have a decimal mark."""
     mark: str = ""
     """Between the day, month and year of a date."""
+    short_years: bool = False
+    """Some dates have years of two digits."""
 
     @property
     def decimal(self) -> str | None:
@@ -143,8 +146,9 @@ def dates(shapes: Shapes) -> Iterator[Way]:
         orders = ["YMD"]  # months have names: the dates are the same in every order
     if shapes.dates["DMY"] == shapes.dates["MDY"] and mark == ".":
         orders = [order for order in orders if order != "MDY"]
+    short_years = any(cell_kind(shape) == "date" and not _YEAR.search(shape) for shape in shapes.counts)
     for order in orders:
-        yield Way(ColumnKind.DATETIME, Notation(dates=order), shapes.dates[order], mark=mark)
+        yield Way(ColumnKind.DATETIME, Notation(dates=order), shapes.dates[order], mark=mark, short_years=short_years)
 
 
 def markers(shapes: Shapes) -> dict[str, int]:

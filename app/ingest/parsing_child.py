@@ -142,6 +142,7 @@ def _how(file_format: FileFormat, reading: Reading, options: ReadOptions) -> Fil
         missing=options.missing,
         decimal=reading.decimal(),
         comment=options.comment,
+        quoted=reading.quoted,
     )
 
 

@@ -29,6 +29,8 @@ class Reading:
     warnings: list[str] = field(default_factory=list)
     delimiter: str | None = None
     """Delimiter of a CSV file."""
+    quoted: bool = True
+    """False where the quotes of a CSV file are letters."""
     encoding: str | None = None
     """Encoding of a text file."""
     decimal: Callable[[], str | None] = lambda: None

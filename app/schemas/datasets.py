@@ -45,6 +45,7 @@ class FileReading(Wire):
         None, description="Decimal mark of the numbers of a text file; null: no number has one, or they differ."
     )
     comment: str | None = Field(None, description="Beginning of lines that hold no rows; null: none was given.")
+    quoted: bool = Field(True, description="False where the quotes of a CSV file are letters of its cells.")
 
 
 class Dataset(Wire):

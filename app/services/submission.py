@@ -263,6 +263,8 @@ def _unusual(dataset: Dataset) -> dict[str, JSON]:
         "decimal": reading.decimal,
         "delimiter": reading.delimiter if reading.delimiter not in {*DELIMITERS, BLANK} else None,
     }
+    if not reading.quoted:
+        options["quoted"] = False
     if reading.header is False:
         options |= {"header": False, "columns": len(dataset.columns)}
     return {name: value for name, value in options.items() if value is not None}

@@ -28,6 +28,7 @@ from app.errors import ValiantError
 from app.ingest.parser_processes import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.uploaded_file import Limits
+from app.schemas.datasets import FileFormat
 
 try:
     import duckdb
@@ -40,7 +41,8 @@ READERS = {
     ".parq": "read_parquet", ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json",
 }  # fmt: skip
 """DuckDB's function for a file, by the end of its name."""
-SKIPPED = {"", ".md", ".py", ".yaml", ".sql", ".list", ".files"}
+SKIPPED = {"", ".md", ".py", ".R", ".r", ".Rmd", ".ipynb", ".yaml", ".sql", ".list", ".files", ".pdf", ".png"}
+TRUTH_WORDS = {"yes": "true", "y": "true", "t": "true", "no": "false", "n": "false", "f": "false"}
 WITHOUT_REASON = "The file could not be read."
 REMEDY = re.compile(
     r"\b(?:give|write|save|export|upload|send|choose|pack|compress|unpack|raise|put|reduce|quote)\b", re.IGNORECASE
@@ -56,6 +58,8 @@ class Table(NamedTuple):
     names: list[str]
     columns: list[list[Any]]
     rows: int
+    told: frozenset[str] = frozenset()
+    """Columns with a remark, of which a cell may be missing that the rival keeps as text."""
 
 
 def main() -> None:
@@ -100,7 +104,9 @@ def result(parser: Parser, path: Path) -> tuple[str, str]:
             return "server error", sentences
         clear = any(fault.pointer for fault in refusal.faults) or REMEDY.search(sentences)
         return f"refused {'clearly' if clear else 'unclearly'}", sentences
-    rival = read_by_rival(path, header=parsed.reading.header is not False)
+    told = frozenset(column.name for column in parsed.columns if column.warnings)
+    table = table._replace(told=told)
+    rival = read_by_rival(path, parsed.reading.file_format, header=parsed.reading.header is not False)
     if rival is None:
         return "read, no rival", f"{table.rows} rows, {len(table.names)} columns"
     difference = first_difference(table, rival)
@@ -123,23 +129,27 @@ def read(parser: Parser, path: Path) -> tuple[Parsed, Table]:
     return parsed, Table(table.column_names, [column.to_pylist() for column in first.columns], table.num_rows)
 
 
-def read_by_rival(path: Path, *, header: bool) -> Table | None:
-    """The reading of DuckDB, of workbooks that of openpyxl; None where it refuses or has no reader.
+def read_by_rival(path: Path, file_format: FileFormat, *, header: bool) -> Table | None:
+    """The reading of DuckDB, of workbooks that of openpyxl; None where it refuses, has no reader or reads no value.
 
-    header: whether the first row of a sheet holds the names, which openpyxl leaves to its user.
+    file_format: in which we read it. header: whether the first row of a sheet holds the names: openpyxl leaves that to
+    its user.
     """
     try:
-        return read_sheet(path, header=header) if path.suffix in {".xlsx", ".xlsm"} else read_by_duckdb(path)
+        is_sheet = path.suffix in {".xlsx", ".xlsm"}
+        table = read_sheet(path, header=header) if is_sheet else read_by_duckdb(path, file_format)
     except (duckdb.Error, zipfile.BadZipFile, LookupError, OSError, TypeError, ValueError):
         return None
+    return table if table and table.names and table.rows else None
 
 
-def read_by_duckdb(path: Path) -> Table | None:
+def read_by_duckdb(path: Path, file_format: FileFormat) -> Table | None:
     ends = [end for end in path.suffixes[-2:] if end in READERS]
     if not ends or path.suffix in {".bz2", ".xz", ".zip"}:
         return None
     name = str(path).replace("'", "''")
-    relation = duckdb.sql(f"select * from {READERS[ends[-1]]}('{name}', hive_partitioning = false)")
+    reader = "read_json" if file_format in {FileFormat.JSON, FileFormat.JSONL} else READERS[ends[-1]]
+    relation = duckdb.sql(f"select * from {reader}('{name}', hive_partitioning = false)")
     names = relation.columns
     rows = relation.limit(MAX_ROWS).fetchall()
     count = relation.aggregate("count(*)").fetchall()[0][0]
@@ -168,7 +178,8 @@ def first_difference(table: Table, rival: Table) -> str | None:
             return f"name {name!r}, of the rival {other!r}"
     for name, ours, theirs in zip(table.names, table.columns, rival.columns, strict=True):
         for row, (value, other) in enumerate(zip(ours, theirs, strict=True)):
-            if not is_same(value, other):
+            is_told = value is None and isinstance(other, str) and name in table.told
+            if not (is_told or is_same(value, other)):
                 return f"row {row} of {name!r}: {value!r}, of the rival {other!r}"
     return None
 
@@ -176,7 +187,8 @@ def first_difference(table: Table, rival: Table) -> str | None:
 def filled(table: Table) -> Table:
     """The table without columns that have no value."""
     chosen = [number for number, cells in enumerate(table.columns) if any(normal(cell) is not None for cell in cells)]
-    return Table([table.names[n] for n in chosen], [table.columns[n] for n in chosen], table.rows)
+    names, columns = [table.names[n] for n in chosen], [table.columns[n] for n in chosen]
+    return Table(names, columns, table.rows, table.told)
 
 
 def is_same_name(name: str, other: str, number: int) -> bool:
@@ -188,7 +200,9 @@ def is_same_name(name: str, other: str, number: int) -> bool:
 def is_same(value: Any, other: Any) -> bool:
     ours, theirs = normal(value), normal(other)
     if isinstance(other, dt.time):
-        return plain_text(str(value)).startswith(other.isoformat("minutes"))
+        return plain_text(str(value)).startswith(other.replace(tzinfo=None).isoformat("minutes"))
+    if isinstance(other, bool) and isinstance(value, str):
+        return TRUTH_WORDS.get(plain_text(value).lower()) == theirs
     if isinstance(other, str) and isinstance(value, int | float | dt.datetime):
         return ours == theirs or is_written_as(value, other)
     if isinstance(ours, float) and isinstance(theirs, float):
@@ -201,6 +215,8 @@ def is_written_as(value: float | dt.datetime, text: str) -> bool:
     if isinstance(value, dt.datetime):
         numbers = {int(number) for number in re.findall(r"\d+", text)}
         return bool({value.year, value.year % 100} & numbers) and value.day in {1, *numbers}
+    if text.endswith("%"):
+        return is_written_as(round(100 * value, 9), text[:-1])
     return re.sub(r"\D", "", text).strip("0") == re.sub(r"\D", "", repr(value)).strip("0")
 
 

@@ -175,7 +175,7 @@ def test_other_apostrophes_are_letters(parse, cells):
 def test_rows_that_a_lone_quote_would_swallow_are_read(parse):
     parsed, table = parse(b'n,size,v\n1,"5 inch,x\n2,6 inch,y\n3,"7 inch,z\n')
     assert table.column("size").to_pylist() == ['"5 inch', "6 inch", '"7 inch']
-    assert "Quotes" in parsed.warnings[0]
+    assert "quotes" in parsed.warnings[0]
     assert parse(b'n,v\n1,"open\n2,x\n3,y\n')[0].rows == 3
 
 
@@ -383,3 +383,29 @@ def test_texts_in_a_workbook_are_read_as_they_are(parse):
 def test_a_file_of_names_alone_is_refused_with_a_remedy_that_works(parse, faults):
     assert faults(b"a,b\n") == {"/line/1": "no_rows"}
     assert parse(b"a,b\n", options={"header": "absent"})[1].to_pydict() == {"column_1": ["a"], "column_2": ["b"]}
+
+
+@pytest.mark.parametrize(
+    ("cells", "hours"),
+    [
+        ([b"2021-05-25 04:55 UTC", b"2021-05-25 04:55 EST", b"2021-05-25 04:55 PDT"], [4, 9, 11]),
+        ([b"25 May 2021 10:00 CET", b"25 May 2021 10:00 CEST", b"25 May 2021 10:00 +0200"], [9, 8, 8]),
+    ],
+)
+def test_names_of_zones_are_offsets(parse, cells, hours):
+    parsed, table = parse(b"n,t\n" + b"".join(b"1,%s\n" % cell for cell in cells))
+    assert [time.hour for time in table.column("t").to_pylist()] == hours
+    assert not any("UTC" in warning for warning in parsed.columns[1].warnings)
+
+
+@pytest.mark.parametrize(
+    ("cells", "years"),
+    [(["Aug-62", "Oct-74", "x"], [2062, 1974, None]), (["1/13/68", "1/14/69"], [2068, 1969]), (["1/13/2062"], [2062])],
+)
+def test_years_of_two_digits_are_warned_about(parse, cells, years):
+    cells, years = cells * 40, years * 40
+    if None in years:
+        cells, years = cells[:2] * 100 + ["x"], years[:2] * 100 + [None]
+    parsed, table = parse(("n,d\n" + "".join(f"1,{cell}\n" for cell in cells)).encode())
+    assert [day and day.year for day in table.column("d").to_pylist()] == years
+    assert any("two digits" in warning for warning in parsed.columns[1].warnings) == (len(cells[0]) < 9)

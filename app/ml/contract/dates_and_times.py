@@ -4,7 +4,7 @@ A date is numbers with `.`, `/` or `-` between them; the year has four digits, o
 the years 1969 to 1999). Eight digits alone are a date that begins with the year. The month may be a name or its
 abbreviation in one of the languages of `month_names`. A month of a year (1949-01, 09/2024, Jan 1974), a quarter
 (2024-Q3) and an ISO week (2024-W05) are their first day. A time of day may follow a date: hours and minutes, seconds
-with a fraction, AM or PM, and an offset from UTC. A time without an offset is UTC.
+with a fraction, AM or PM, and an offset from UTC or a zone of `_ZONES`. A time without an offset is UTC.
 """
 
 import re
@@ -32,11 +32,16 @@ _PARTS = {
     "M": r"(?P<month>[0-9]{1,2})",
     "D": r"(?P<day>[0-9]{1,2})",
 }
+_ZONES = {
+    "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2,
+}  # fmt: skip
+"""Hours from UTC of the zones that RFC 5322 names, and of Central European Time."""
 _CLOCK = (
     r"(?:(?:T|,? +)(?P<hour>[0-9]{1,2})"
     r"(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,6})[0-9]{0,6})?)?)?"
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
-    r"(?: ?(?:Z|UTC|GMT)| ?(?P<offset>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?$"
+    rf"(?: ?(?:Z|UTC|GMT)| ?(?P<zone>{'|'.join(_ZONES)})"
+    r"| ?(?P<offset>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?$"
 )
 _WRITTEN: dict[DateOrder, str] = {"YMD": "YMD", "DMY": "DMy", "MDY": "MDy"}
 _PATTERNS = {order: "^" + "[./-]".join(_PARTS[part] for part in parts) + _CLOCK for order, parts in _WRITTEN.items()}
@@ -58,6 +63,7 @@ _PERIODS = (
 )
 """Months, quarters and weeks of a year."""
 _OTHERS = (*_NAMED, *_PERIODS)
+ZONE = "(?:Z|UTC|GMT|" + "|".join(_ZONES) + ")"
 _SOME_DIGITS = re.compile(r"\[1-[0-9]\]")
 """Part of a pattern: in shapes it is any digit, and `_stamps` checks the bounds."""
 CENTURY_DIGITS = 2
@@ -117,7 +123,8 @@ def _stamps(parts: "_Parts") -> tuple[Numbers, NDArray[np.bool_]]:
         sound &= in_year & (weekday >= 1) & (weekday <= 7)
     sound &= (hour < 24) & (minute < 60) & (second < 60) & (hours < 24) & (minutes < 60)
     sign = -1 if parts.text("offset") == "-" else 1
-    seconds = (hour * 60 + minute - sign * (hours * 60 + minutes)) * 60 + second
+    east = sign * (hours * 60 + minutes) + 60 * _ZONES.get(parts.text("zone").upper(), 0)
+    seconds = (hour * 60 + minute - east) * 60 + second
     return (days.astype(np.int64) * 86_400 + seconds) * 1_000_000 + fraction, sound
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from app.ml.tables.stray_quotes import QuoteCounts, Requoted
+
 DELIMITERS = ",;\t|"
 BLANK = " "
 SAMPLED_ROWS = 100
@@ -20,7 +22,7 @@ _SEPARATOR_LINE = re.compile(r"sep=(.)\s*")
 _BLANK_BEFORE_QUOTE = {
     quote: re.compile(rf"(?:^[ \t]++|[,;|][ \t]++|\t ++){quote}", re.MULTILINE) for quote in ('"', "'")
 }
-_ESCAPED_QUOTE = {quote: re.compile(rf"\\{quote}(?!\s*(?:[,;\t|]|$))", re.MULTILINE) for quote in ('"', "'")}
+_ESCAPED_QUOTE = {quote: re.compile(rf"\\{quote}(?!{quote}|\s*(?:[,;\t|]|$))", re.MULTILINE) for quote in ('"', "'")}
 _APOSTROPHE = re.compile(r"(?:^|[,;\t|]) *+'", re.MULTILINE)
 _SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|]) *+'(?:[^'\\\r\n]|''|\\.)*+' *+(?=[,;\t|\r\n]|\Z)", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:[.,]\d*+)?|[.,]\d++)(?:[eE][-+]?\d++)?")
@@ -40,6 +42,8 @@ class Dialect(NamedTuple):
     """Every row ends with a delimiter behind its last cell."""
     quote: str = '"'
     """The character that encloses a cell."""
+    mended: bool = False
+    """Quotes within a cell that are not doubled are letters."""
 
     @property
     def plain(self) -> bool:
@@ -56,8 +60,9 @@ class Dialect(NamedTuple):
 
         Raises csv.Error for a field without end, and if strict for a quote that is never closed or has letters behind.
         """
+        bare = map(self._bare, lines)
         rows = csv.reader(
-            map(self._bare, lines),
+            iter(Requoted(bare, self.delimiter)) if self.mended else bare,
             delimiter=self.delimiter,
             skipinitialspace=self.skips_blanks or self.delimiter == BLANK,
             quotechar=self.quote,
@@ -67,6 +72,13 @@ class Dialect(NamedTuple):
         )
         for row in rows:
             yield rows.line_num, row[:-1] if self.trailing and len(row) > 1 and not row[-1].strip() else row
+
+    def stray_quotes(self, lines: Iterator[str]) -> QuoteCounts:
+        """Those of all the lines, which this dialect reads with quotes."""
+        requoted = Requoted(map(self._bare, lines), self.delimiter)
+        for _ in requoted:
+            pass
+        return requoted.counts
 
     def _bare(self, line: str) -> str:
         """The line without what is no cell; its end is kept."""
