@@ -24,6 +24,7 @@ from app.ingest.reader_result import FAULTS_LISTED, Reading, check_names, refuse
 from app.ingest.type_inference import EXACT, Form, narrow, read_as
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
+from app.suggestions import quoted
 
 BLOCK_ROWS = 4096
 BLOCK_BYTES = 4 << 20
@@ -178,12 +179,12 @@ class _Survey:
             return
         kind = _KINDS.get(type(value))
         if kind is None:
-            self._fault(number, name, "A list or an object is not a value of a table.", "nested")
+            self._fault(number, name, _nested(name, value), "nested")
         elif known is None:
             self._kinds[name] = _Kind(kind, number)
         elif known.name != kind:
             before = f"{self._unit} {known.number} of this column has {known.name}"
-            self._fault(number, name, f"This is {kind}; {before}.", "mixed")
+            self._fault(number, name, f"This is {kind}; {before}: write all of them alike.", "mixed")
         if isinstance(value, float):
             self._fractions.add(name)
         elif isinstance(value, int) and abs(value) > EXACT:
@@ -276,14 +277,24 @@ def _row(number: int, line: bytes, unit: str) -> Row | Fault:
     try:
         row = load_exactly(line)
     except orjson.JSONDecodeError as error:
-        detail = f"This {unit} is not JSON: the fault is at character {error.pos + 1}."
+        advice = f"write one JSON object a {unit}"
+        detail = f"This {unit} is not JSON: the fault is at character {error.pos + 1}; {advice}."
         return Fault(place(unit, number), detail, "malformed_json")
     if not isinstance(row, dict):
-        return Fault(place(unit, number), f"Each {unit} holds one JSON object.", "not_an_object")
+        detail = f"This {unit} is no JSON object: write one a {unit}, with the names of the columns as its keys."
+        return Fault(place(unit, number), detail, "not_an_object")
     # As many colons as keys leave no room for a key that comes twice, or is lost in one that does.
     if line.count(b":") != len(row) and (twice := _repeated(line)) is not None:
-        return Fault(place(unit, number, "column", twice), "This key comes twice.", "duplicate_key")
+        return Fault(place(unit, number, "column", twice), "This key comes twice: rename one of them.", "duplicate_key")
     return row
+
+
+def _nested(name: str, value: dict[str, Any] | list[Any]) -> str:
+    """What to do about a cell that holds several values."""
+    if isinstance(value, list):
+        return "This is a list: write each of its elements as a column of its own, or as a row of its own."
+    example = quoted(f"{name}.{next(iter(value), 'key')}")
+    return f"This is an object: write each of its keys as a column of its own, such as {example}."
 
 
 def _repeated(line: bytes) -> str | None:

@@ -157,3 +157,20 @@ def test_rows_that_are_parsed_together_are_those_that_are_parsed_one_by_one(pars
     for data, read in zip(files, together, strict=True):
         assert read == outcome(data), data.decode()
     assert 20 < sum(isinstance(read[0], dict) for read in together) < 120
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (b'{"a": {"x": 1}}', "This is an object: write each of its keys as a column of its own, such as 'a.x'."),
+        (b'{"a": {}}', "This is an object: write each of its keys as a column of its own, such as 'a.key'."),
+        (b'{"a": [1]}', "This is a list: write each of its elements as a column of its own, or as a row of its own."),
+        (b"7", "This line is no JSON object: write one a line, with the names of the columns as its keys."),
+        (b'{"a": 1} {"a": 2}', "This line is not JSON: the fault is at character 10; write one JSON object a line."),
+        (b'{"a": "x"}', "This is a string; line 1 of this column has a number: write all of them alike."),
+    ],
+)
+def test_a_fault_names_what_to_do(parse, line, sentence):
+    with pytest.raises(InvalidData) as refused:
+        parse(b'{"a": 1}\n' + line + b"\n")
+    assert [fault.detail for fault in refused.value.faults] == [sentence]
