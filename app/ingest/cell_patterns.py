@@ -54,6 +54,7 @@ _DATE_SHAPE = re.compile(
 _BOOLEAN_SHAPES = frozenset(TRUTH_VALUES) - {"1"} | {"9"}
 _DIGIT = re.compile("[0-9]")
 _GROUPED = "^[-+]?(?:[0-9]+|[1-9][0-9]{0,2}[.,][0-9]{3})$"
+_GROUPED_CELL = re.compile(rf"{_GROUPED}|^(?:{'|'.join(map(re.escape, MISSING))})?$")
 _INFINITE = re.compile(r"(?i)^[-+]?inf(?:inity)?$")
 
 
@@ -132,6 +133,9 @@ class Shapes:
 
 def is_grouped(values: pa.Array) -> bool:
     """True if every mark in these numbers may separate thousands: three digits behind it, one to three in front."""
+    first = values[0].as_py() if len(values) else None
+    if first is not None and not _GROUPED_CELL.match(first.strip()):  # most columns of decimals show it at once
+        return False
     if len(values) > SAMPLED and not is_grouped(values[:SAMPLED]):
         return False
     return bool(pc.all(pc.match_substring_regex(bare(values), _GROUPED), min_count=0).as_py())

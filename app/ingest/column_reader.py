@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -116,7 +118,7 @@ class ColumnReader:
         """The notation of the column, as a model stores it."""
         if self.way is not None and self.applied:
             return self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
-        return Notation(decimal="," if self.form is Form.DECIMAL_COMMA else ".", missing=self.missing)
+        return _plain_notation("," if self.form is Form.DECIMAL_COMMA else ".", self.missing)
 
     @property
     def is_plain(self) -> bool:
@@ -145,21 +147,6 @@ class ColumnReader:
         else:
             exact = not (marks.unmarked and marks.before_zeros)
         return OtherNotation(notation=self.other, exact=exact, all_marked=not marks.unmarked)
-
-    @property
-    def cell_texts(self) -> CellTexts | None:
-        """Texts of the values for the data sheet, once all rows are read; None: they are the usual ones, or many."""
-        cells = self.texts.cells
-        if cells is None or self.type == pa.string():
-            return None
-        values = self.read(cells)
-        usual = pc.fill_null(recast_cells(values, ColumnKind.CATEGORICAL), "").to_pylist()
-        texts: dict[str, str] = {}
-        for name, text in zip(usual, (text or "" for text in without_missing(cells).to_pylist()), strict=True):
-            if texts.setdefault(name, text) != text:
-                return CellTexts(unique=False)
-        unusual = {name: text for name, text in texts.items() if name != text}
-        return CellTexts(texts=unusual, unique=True) if unusual else None
 
     def reads_alike(self, other: "ColumnReader") -> bool:
         """True if the other reader gives the same result and has counted what the remarks of this one need."""
@@ -199,6 +186,11 @@ class ColumnReader:
         return without_missing(values, self.missing) if self.form is Form.TEXT else read_as(values, self.form)
 
 
+@lru_cache(16)
+def _plain_notation(decimal: Literal[".", ","], missing: tuple[str, ...]) -> Notation:
+    return Notation(decimal=decimal, missing=missing)
+
+
 def read_all(readers: Sequence[ColumnReader], columns: Sequence[pa.Array]) -> list[pa.Array]:
     """The next rows of every column; those that are read by their form alone together."""
     keys = [(reader.form, reader.missing) if reader.is_plain else None for reader in readers]
@@ -206,6 +198,36 @@ def read_all(readers: Sequence[ColumnReader], columns: Sequence[pa.Array]) -> li
         if reader.type != pa.string():
             reader.texts.add(values)
     return in_groups(columns, keys, lambda values, numbers: readers[numbers[0]].read(values))
+
+
+def cell_texts(readers: Sequence[ColumnReader]) -> dict[str, CellTexts]:
+    """Texts of the values of columns for their data sheets, once all rows are read, where they are few and unusual."""
+    chosen = [reader for reader in readers if reader.texts.cells and reader.type != pa.string()]
+    if not chosen:
+        return {}
+    cells = [reader.texts.cells for reader in chosen]
+    keys = [(reader.form, reader.missing) if reader.is_plain else None for reader in chosen]
+    names = in_groups(cells, keys, lambda values, numbers: _usual(chosen[numbers[0]].read(values)))
+    texts = in_groups(cells, [True] * len(cells), lambda values, _: pc.fill_null(without_missing(values), ""))
+    differ = pc.not_equal(pa.concat_arrays(names), pa.concat_arrays(texts)).to_numpy(zero_copy_only=False)
+    starts = np.cumsum([0, *map(len, cells[:-1])])
+    return {
+        chosen[number].name: _cell_texts(names[number].to_pylist(), texts[number].to_pylist())
+        for number in np.flatnonzero(np.logical_or.reduceat(differ, starts)).tolist()
+    }
+
+
+def _usual(values: pa.Array) -> pa.Array:
+    """The texts that values have as categories."""
+    return pc.fill_null(recast_cells(values, ColumnKind.CATEGORICAL), "")
+
+
+def _cell_texts(names: Sequence[str], texts: Sequence[str]) -> CellTexts:
+    found: dict[str, str] = {}
+    for name, text in zip(names, texts, strict=True):
+        if found.setdefault(name, text) != text:
+            return CellTexts(unique=False)
+    return CellTexts(texts={name: text for name, text in found.items() if name != text}, unique=True)
 
 
 def decimal_mark(readers: Sequence[ColumnReader]) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app.ingest.column_reader import ColumnReader
+from app.ingest.column_reader import ColumnReader, cell_texts
 from app.ingest.notation_candidates import Code, Way
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.dates_and_times import DateOrder
@@ -25,7 +25,8 @@ Lines = Callable[[Sequence[int]], Sequence[int]]
 
 def remarks(readers: Sequence[ColumnReader], lines: Lines, unit: str = "line") -> dict[str, Remark]:
     """By column, once all rows are read. unit: what `lines` counts."""
-    return {reader.name: _remark(reader, lines, unit) for reader in readers}
+    found = {reader.name: _remark(reader, lines, unit) for reader in readers}
+    return found | {name: found[name]._replace(cell_texts=texts) for name, texts in cell_texts(readers).items()}
 
 
 def long_numbers_remark(name: str) -> Remark:
@@ -40,8 +41,7 @@ def _remark(reader: ColumnReader, lines: Lines, unit: str) -> Remark:
     way = reader.way
     numbers = way is not None and way.kind is ColumnKind.NUMERIC and not reader.applied and reader.misfits
     mostly = warnings[int(reader.code is not None)] if numbers else None
-    facts = reader.kind, mostly, reader.other_notation, reader.cell_texts
-    return Remark(warnings, list(_offers(reader)), notation, *facts)
+    return Remark(warnings, list(_offers(reader)), notation, reader.kind, mostly, reader.other_notation)
 
 
 def _warnings(reader: ColumnReader, lines: Lines, unit: str) -> Iterator[str]:

@@ -62,7 +62,10 @@ def compared(columns: Sequence[Column], chunks: ChunkFile) -> list[Column]:
         return list(columns)
     sample = _sample(chunks, chosen)
     found = smoothness.of({columns[at].name: SampledColumn.of(cells) for at, cells in zip(chosen, sample, strict=True)})
-    return [column.model_copy(update={"smoothness": found.get(column.name)}) for column in columns]
+    return [
+        column.model_copy(update={"smoothness": found[column.name]}) if column.name in found else column
+        for column in columns
+    ]
 
 
 def _sample(chunks: ChunkFile, chosen: list[int]) -> list[pa.Array]:
