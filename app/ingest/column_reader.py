@@ -205,7 +205,7 @@ def cell_texts(readers: Sequence[ColumnReader]) -> dict[str, CellTexts]:
     chosen = [reader for reader in readers if reader.texts.cells and reader.type != pa.string()]
     if not chosen:
         return {}
-    cells = [reader.texts.cells for reader in chosen]
+    cells: list[pa.Array] = [reader.texts.cells for reader in chosen]
     keys = [(reader.form, reader.missing) if reader.is_plain else None for reader in chosen]
     names = in_groups(cells, keys, lambda values, numbers: _usual(chosen[numbers[0]].read(values)))
     texts = in_groups(cells, [True] * len(cells), lambda values, _: pc.fill_null(without_missing(values), ""))

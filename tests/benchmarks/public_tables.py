@@ -129,7 +129,7 @@ def read(parser: Parser, path: Path) -> tuple[Parsed, Table]:
     return parsed, Table(table.column_names, [column.to_pylist() for column in first.columns], table.num_rows)
 
 
-def read_by_rival(path: Path, file_format: FileFormat, *, header: bool) -> Table | None:
+def read_by_rival(path: Path, file_format: str, *, header: bool) -> Table | None:
     """The reading of DuckDB, of workbooks that of openpyxl; None where it refuses, has no reader or reads no value.
 
     file_format: in which we read it. header: whether the first row of a sheet holds the names: openpyxl leaves that to
@@ -143,7 +143,7 @@ def read_by_rival(path: Path, file_format: FileFormat, *, header: bool) -> Table
     return table if table and table.names and table.rows else None
 
 
-def read_by_duckdb(path: Path, file_format: FileFormat) -> Table | None:
+def read_by_duckdb(path: Path, file_format: str) -> Table | None:
     ends = [end for end in path.suffixes[-2:] if end in READERS]
     if not ends or path.suffix in {".bz2", ".xz", ".zip"}:
         return None

@@ -74,7 +74,10 @@ def inflater_of(headers: Mapping[bytes, bytes]) -> Inflater | None:
     if stated in {b"", b"identity"}:
         return None
     if stated not in NAMES:
-        detail = "Content-Encoding: send the body as it is, or compressed once with gzip or deflate."
+        detail = (
+            "Content-Encoding: send the body as it is, or compressed once with gzip or deflate. A file of another "
+            "compression, such as zstd, is uploaded without the header: it is recognised by its first bytes."
+        )
         raise UnsupportedEncoding(detail, headers={"Accept-Encoding": "gzip, deflate"})
     return Inflater(NAMES[stated])
 
