@@ -30,6 +30,7 @@ MADE_OF_CONSTANTS = {
     "app/ml/contract/dates_and_times.py: compiled": "the orders of dates and the signs of notations",
     "app/ml/contract/notation.py: _written_plainly": "the four separators of thousands",
     "app/ml/tables/csv_dialect.py: module": "two quotes",
+    "app/ml/tables/stray_quotes.py: __init__": "an escaped delimiter",
     "app/ml/preparation/text_terms.py: _matching": "two patterns of the same file, matched once with all characters",
 }
 """Functions that compile an argument, and the constants of which alone it is made."""

@@ -53,7 +53,7 @@ def is_of_dialect(refusal: InvalidData) -> bool:
 
 
 def unusual(dialect: Dialect, options: ReadOptions) -> Iterator[str]:
-    """What to know about a dialect that few files have."""
+    """Warnings about a dialect that few files have."""
     if dialect.escaped:
         yield _ESCAPED
     if dialect.delimiter == BLANK and options.delimiter is None:

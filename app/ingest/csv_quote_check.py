@@ -6,7 +6,7 @@ _QUOTE = b'"'
 
 
 class QuoteCheck:
-    """Whether a file has quotes, and whether some seem to be stray.
+    """The quotes of a file, some of which may seem to be stray.
 
     Letters are then in front of one that should open a cell, or behind one that should close it.
     """

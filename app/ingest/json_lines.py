@@ -290,7 +290,7 @@ def _row(number: int, line: bytes, unit: str) -> Row | Fault:
 
 
 def _nested(name: str, value: dict[str, Any] | list[Any]) -> str:
-    """What to do about a cell that holds several values."""
+    """The remedy for a cell that holds several values."""
     if isinstance(value, list):
         return "This is a list: write each of its elements as a column of its own, or as a row of its own."
     example = quoted(f"{name}.{next(iter(value), 'key')}")

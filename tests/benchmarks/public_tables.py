@@ -58,7 +58,7 @@ class Table(NamedTuple):
     names: list[str]
     columns: list[list[Any]]
     rows: int
-    told: frozenset[str] = frozenset()
+    warned: frozenset[str] = frozenset()
     """Columns with a remark, of which a cell may be missing that the rival keeps as text."""
 
 
@@ -104,8 +104,8 @@ def result(parser: Parser, path: Path) -> tuple[str, str]:
             return "server error", sentences
         clear = any(fault.pointer for fault in refusal.faults) or REMEDY.search(sentences)
         return f"refused {'clearly' if clear else 'unclearly'}", sentences
-    told = frozenset(column.name for column in parsed.columns if column.warnings)
-    table = table._replace(told=told)
+    warned = frozenset(column.name for column in parsed.columns if column.warnings)
+    table = table._replace(warned=warned)
     rival = read_by_rival(path, parsed.reading.file_format, header=parsed.reading.header is not False)
     if rival is None:
         return "read, no rival", f"{table.rows} rows, {len(table.names)} columns"
@@ -178,8 +178,8 @@ def first_difference(table: Table, rival: Table) -> str | None:
             return f"name {name!r}, of the rival {other!r}"
     for name, ours, theirs in zip(table.names, table.columns, rival.columns, strict=True):
         for row, (value, other) in enumerate(zip(ours, theirs, strict=True)):
-            is_told = value is None and isinstance(other, str) and name in table.told
-            if not (is_told or is_same(value, other)):
+            is_warned = value is None and isinstance(other, str) and name in table.warned
+            if not (is_warned or is_same(value, other)):
                 return f"row {row} of {name!r}: {value!r}, of the rival {other!r}"
     return None
 
@@ -188,7 +188,7 @@ def filled(table: Table) -> Table:
     """The table without columns that have no value."""
     chosen = [number for number, cells in enumerate(table.columns) if any(normal(cell) is not None for cell in cells)]
     names, columns = [table.names[n] for n in chosen], [table.columns[n] for n in chosen]
-    return Table(names, columns, table.rows, table.told)
+    return Table(names, columns, table.rows, table.warned)
 
 
 def is_same_name(name: str, other: str, number: int) -> bool:

@@ -94,7 +94,7 @@ def test_a_body_of_a_prediction_is_read_as_the_upload(parse):
         (b'n, w\n1, "a, b"\n2, c\n', ["a, b", "c"], "in front of quotes"),
     ],
 )
-def test_a_dialect_that_few_files_have_is_told(parse, data, expected, word):
+def test_a_dialect_that_few_files_have_is_warned_about(parse, data, expected, word):
     parsed, table = parse(data)
     assert words(table, "w") == expected
     assert word in parsed.warnings[0]

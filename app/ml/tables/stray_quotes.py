@@ -131,6 +131,6 @@ class Requoted:
 
 
 def _end(pattern: re.Pattern[str], row: str, start: int) -> int:
-    """Where the match of a pattern that always matches ends."""
+    """The end of the match of a pattern that always matches."""
     match = pattern.match(row, start)
     return start if match is None else match.end()

@@ -344,6 +344,7 @@ STATED = {"header": "present", "encoding": "utf-8", "missing": ["-", "n.b."], "k
 def test_an_upload_says_how_its_file_is_read(client):
     """In the address and in a form alike, and the dataset remembers it."""
     read = {"file_format": "csv", "delimiter": ",", "encoding": "utf-8", "header": True, "missing": ["-", "n.b."]}
+    read |= {"quoted": True}
     for made in (upload(client, CSV, **STATED), client.post("/v1/datasets/upload", files={"file": CSV}, data=STATED)):
         assert made.status_code == 201, made.text
         assert made.json()["reading"] == read
