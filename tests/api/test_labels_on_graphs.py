@@ -94,3 +94,13 @@ def test_priors_and_names_that_do_not_fit_are_refused_by_place(client, upload):
     response = client.post("/v1/jobs/train:validate", json=wrong)
     assert response.status_code == 422
     assert [error["pointer"] for error in response.json()["errors"]] == ["/algorithm/priors", "/preprocessing"]
+
+
+def test_a_dry_run_looks_at_the_rows_beside_relations(client, done, upload):
+    pages = upload(["page", "kind"], [[f"p{i}", "ham" if i == 7 else "spam"] for i in range(210)])
+    links = upload(["a", "b", "w"], [(f"p{i}", f"p{i + 1}", 1.0) for i in range(209)])
+    body = request("harmonic-rare", pages, links)
+    warnings = client.post("/v1/jobs/train:validate", json=body).json()["warnings"]
+    (rare,) = [text for text in warnings if text.startswith("Classes with less than 1 % of 210 rows: 'ham' (1 row).")]
+    done("train", body)
+    assert rare in client.get("/v1/models/harmonic-rare/versions/1/report").json()["warnings"]

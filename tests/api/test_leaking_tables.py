@@ -27,6 +27,10 @@ def test_a_dry_run_and_the_report_name_a_copy_of_the_target(client, done, leakin
         estimate = client.post(f"/v1/jobs/{kind}:validate", json=body | {"validation": {"method": "kfold"}}).json()
         assert warning in estimate["warnings"]
     assert client.post("/v1/jobs/train:validate", json=body | {"features": ["a", "b"]}).json()["warnings"] == []
+    training = {"target": "y", "algorithm": {"name": "linear"}}
+    for kind, alike in (("rank", {"target": "y"}), ("bootstrap", {"training": training})):
+        estimate = client.post(f"/v1/jobs/{kind}:validate", json={"dataset": leaking} | alike).json()
+        assert warning in estimate["warnings"]
 
 
 def test_a_dry_run_looks_at_a_sample_of_a_larger_dataset(client, leaking, monkeypatch):

@@ -24,6 +24,7 @@ from app.ml.tables.rows import read_rows
 from app.ml.training.bootstrap_refits import Numbers, Refits, refit
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.counts import scaling_faults
+from app.ml.training.dry_run import row_look
 from app.ml.training.plan import Plan, plan
 from app.ml.training.projection import Projection
 from app.ml.training.relation_faults import repeated_rows
@@ -126,7 +127,8 @@ def check(request: BootstrapRequest, known: JobContext) -> Checked:
         warnings=warnings,
     )
     names = dict.fromkeys([spec.algorithm.name, *(version.header.algorithm for version in known.models)])
-    return Checked(request.model, algorithms=tuple(names), estimate=estimate)
+    look = row_look(planned, spec.kinds)
+    return Checked(request.model, algorithms=tuple(names), estimate=estimate, look=look)
 
 
 def run(request: BootstrapRequest, inputs: Inputs, progress: Reporter) -> Outcome:

@@ -26,6 +26,7 @@ from app.ml.evaluation.column_ranking import ColumnRanking, NamedColumn, ranking
 from app.ml.evaluation.measure_choice import chosen_measures
 from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.preparation.arrow_columns import Raw, RawColumn
+from app.ml.training.dry_run import row_look
 from app.ml.training.plan import Plan, plan
 from app.ml.training.task_choice import NUMBERS
 from app.ml.training.train_spec import TrainSpec
@@ -150,7 +151,7 @@ def check(request: RankRequest, known: JobContext) -> Checked:
     estimate = RankEstimate(
         columns=len(planned.features), memory_bytes=planned.memory_bytes, warnings=[*planned.warnings]
     )
-    return Checked(estimate=estimate)
+    return Checked(estimate=estimate, look=row_look(planned, request.kinds))
 
 
 def _plan(request: RankRequest, sheet: Sheet, memory_bytes: float = math.inf) -> Plan:

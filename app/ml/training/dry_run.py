@@ -41,11 +41,14 @@ def estimate(planned: Plan, rows: int) -> TrainEstimate:
 def row_look(planned: Plan, kinds: Mapping[str, KindName]) -> RowLook | None:
     """The warnings about rows that the report of this training would have, from rows of its dataset.
 
-    kinds: as which its columns are used. None: the training rests on more than these rows.
+    kinds: as which its columns are used. Relations between the rows play no part in these. None: the training rests on
+    more than these rows.
     """
-    if planned.spec.relations is not None or planned.projection is not None:
+    relations = planned.spec.relations
+    if planned.projection is not None or (relations is not None and relations.form == "square"):
         return None
-    return partial(_row_warnings, planned._replace(batch_rows=None), kinds)
+    alone = planned.spec.model_copy(update={"relations": None}) if relations else planned.spec
+    return partial(_row_warnings, planned._replace(spec=alone, batch_rows=None), kinds)
 
 
 def _row_warnings(planned: Plan, kinds: Mapping[str, KindName], source: Source) -> list[str]:

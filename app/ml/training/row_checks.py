@@ -26,6 +26,7 @@ from app.ml.evaluation.leaking_columns import (
 )
 from app.ml.evaluation.like_groups import MIN_GROUPS, Likeness, drawn_groups, likeness
 from app.ml.evaluation.splits import Split
+from app.ml.evaluation.sums_of_columns import sum_warnings
 from app.ml.numerics.dependence.correlation import ranks
 from app.ml.preparation.arrow_columns import Cells, Raw, RawColumn
 from app.ml.training.plan import Plan
@@ -62,7 +63,7 @@ def row_warnings(planned: Plan, table: pa.Table, training_set: TrainingSet, spli
     rng = np.random.Generator(np.random.PCG64([planned.spec.seed, STREAM]))
     warnings = [*_rare_classes(training_set), *_lost_digits(planned, table)]
     checks = _RowChecks(planned, table, training_set, rng)
-    if planned.spec.relations is not None:
+    if planned.spec.relations is not None and planned.spec.relations.form == "square":
         return warnings
     warnings += checks.leaks()
     validation = planned.spec.validation
@@ -88,9 +89,9 @@ class _RowChecks(NamedTuple):
             target = CheckedTarget.of(planned.target, training_set.target.y[rows], classes=training_set.task.of_classes)
             copies = dict(copy_warnings(columns, target))
             yield from copies.values()
-            yield from determined_warnings(
-                [column for column in columns if column.name not in copies], target, self.rng
-            )
+            others = [column for column in columns if column.name not in copies]
+            yield from determined_warnings(others, target, self.rng)
+            yield from sum_warnings(others, target)
             time = [column for column in planned.columns if column.name == planned.spec.validation.time]
             timed = self._columns([RawColumn(column.name, ColumnKind(column.kind)) for column in time], rows)
             yield from late_warnings(columns, next(iter(timed), None))

@@ -162,3 +162,43 @@ def test_whole_numbers_that_lose_digits_are_named():
     (warning,) = [each for each in looked_at(table, features=["code", "count", "size"]) if "2⁵³" in each]
     assert "become one: code." in warning
     assert not any("2⁵³" in each for each in looked_at(table, features=["count", "size"]))
+
+
+@pytest.mark.parametrize(
+    ("leak", "sentence"),
+    [
+        (lambda t: t["y"] - t["a"], "'a' plus 'part'"),
+        (lambda t: t["a"] - t["y"], "'a' minus 'part'"),
+        (lambda t: (t["y"] - 2 * t["a"] - 5) / 3, "2 times 'a' plus 3 times 'part' plus 5"),
+    ],
+)
+def test_two_columns_whose_sum_is_the_target_are_named(leak, sentence):
+    (warning,) = looked_at(PLAIN.assign(part=leak(PLAIN)))
+    assert warning.startswith(f"The target 'y' is {sentence}, in all 400 rows compared")
+
+
+def test_dates_whose_distance_is_the_target_are_named():
+    begun = pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 1000, N), unit="D")
+    ended = begun + pd.to_timedelta(PLAIN["y"].abs() * 10, unit="D").dt.floor("s")
+    table = PLAIN.assign(begun=begun, ended=ended, y=(ended - begun).dt.total_seconds() / 3600)
+    assert any("times 'ended'" in text and "minus" in text for text in looked_at(table)) or any(
+        "times 'begun' plus" in text for text in looked_at(table)
+    )
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda t: t["y"] - t["a"] + RNG.normal(size=N) / 100,
+        lambda t: (t["y"] - t["a"]).where(np.arange(N) > 0),
+        lambda t: t["a"] + 1e-9 * RNG.normal(size=N),
+    ],
+)
+def test_a_sum_that_is_not_exact_in_every_row_is_none(part):
+    assert not any("The target 'y' is" in text for text in looked_at(PLAIN.assign(part=part(PLAIN))))
+
+
+def test_the_sum_of_classes_is_no_leak():
+    assert not any(
+        "The target" in text for text in looked_at(PLAIN.assign(part=PLAIN["y"] - PLAIN["a"], y=PLAIN["town"]))
+    )
