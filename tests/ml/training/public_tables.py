@@ -108,6 +108,11 @@ def _copied_in_part(table, target, rng):
     return copied.assign(leak=copied["leak"].where(rng.random(len(table)) < 0.6))
 
 
+def _parted(table, target, rng):
+    part = table[target] * rng.uniform(0.2, 0.8, len(table)) + rng.normal(size=len(table))
+    return table.assign(part=part, rest=table[target] - part)
+
+
 def _timed(table, target, rng):
     seen = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400 * 86_400, len(table)), unit="s")
     later = seen + pd.to_timedelta(rng.integers(3_600, 30 * 86_400, len(table)), unit="s")
@@ -154,6 +159,7 @@ LEAKS = {
         ("'leak'", "nearly determines"),
         has_numbers,
     ),
+    "sum of two": Leak(_parted, ("'part' plus 'rest'", "Leave them out of features"), has_numbers),
     "later dates": Leak(_timed, ("'settled' (in 100% of the rows) is later than 'seen'",)),
     "later than the time": Leak(_timed, ("'settled'", "later than 'seen'"), spec={"validation": {"time": "seen"}}),
     "later numbers": Leak(_timed_in_numbers, ("'settled'", "than 'seen'"), spec={"validation": {"time": "seen"}}),
