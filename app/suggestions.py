@@ -1,9 +1,12 @@
 """Closest names: which of the names that exist was probably meant by one that does not."""
 
+import re
 from collections.abc import Iterable
 from contextvars import ContextVar
 from difflib import get_close_matches
 from itertools import islice
+
+from app.other_names import OTHER_NAMES
 
 LONGEST = 80
 """Characters of a name that a message repeats."""
@@ -49,7 +52,11 @@ def no_such(lack: str, name: str, names: Iterable[str]) -> str:
 
 
 def closest(name: object, names: Iterable[str]) -> str | None:
-    """The name most like this one, upper case or lower, or None if none is much like it."""
+    """The name most like this one, upper case or lower, or that of an algorithm that has this name elsewhere, or None.
+
+    >>> closest("XGBoost", ["gradient_boosting", "ridge"]), closest("xgboost", ["boost"])
+    ('gradient_boosting', 'boost')
+    """
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST:
         return None
     left = _left.get()
@@ -58,6 +65,9 @@ def closest(name: object, names: Iterable[str]) -> str | None:
             return None
         names = [*names]
         left[0] -= min(len(names), MOST)
+    other_name = OTHER_NAMES.get(re.sub(r"[\s_-]", "", name.casefold()))
+    if other_name is not None and other_name in (names := [*names]):
+        return other_name
     near = (other for other in names if other and abs(len(other) - len(name)) <= 2 + len(name) // 2)
     by_key = {other.casefold(): other for other in islice(near, MOST)}
     found = get_close_matches(name.casefold(), by_key, n=1)

@@ -25,6 +25,23 @@ def faults(client, body):
     return ask
 
 
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        *(("xgboost", "gradient_boosting"), ("LightGBM", "gradient_boosting"), ("rf", "random_forest")),
+        *(
+            ("LogisticRegression", "logistic"),
+            ("naive_bayes", "generative_bayes"),
+            ("Isolation Forest", "one_class_svm"),
+        ),
+    ],
+)
+def test_a_name_of_another_library_leads_to_the_algorithm(client, faults, name, own):
+    found, _ = faults("train:validate", algorithm={"name": name})
+    assert found["/algorithm/name"].endswith(f"; did you mean '{own}'?")
+    assert f"did you mean '{own}'" in client.get(f"/v1/algorithms/{name}").json()["detail"]
+
+
 @pytest.mark.parametrize("path", ["train", "train:validate"])
 def test_faults_of_the_schema_hide_no_fault_of_meaning(faults, path):
     found, detail = faults(

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from app.errors import AlgorithmNotFound
 from app.ml import algorithms
 from app.ml.catalogue import any_algorithm, catalogue, every_entry, find
+from app.other_names import OTHER_NAMES
 
 
 def test_one_entry_a_file():
@@ -39,3 +40,8 @@ def test_the_docstring_is_taken_apart():
 def test_the_spec_is_the_parameters_and_a_name():
     spec = find("ridge").spec.model_validate({"name": "ridge", "l2": 2})
     assert spec.model_dump() == {"name": "ridge"} | find("ridge").algorithm.params(l2=2).model_dump()
+
+
+def test_names_of_other_libraries_lead_to_algorithms_that_exist():
+    assert set(OTHER_NAMES.values()) <= set(catalogue())
+    assert not set(OTHER_NAMES) & set(catalogue())
