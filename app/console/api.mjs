@@ -44,16 +44,27 @@ export const upload = (file, name, format) =>
     headers: { "Content-Type": "application/octet-stream" },
   });
 
+/** The file of a model, for a job that imports it. */
+export const uploadFile = (file) => json("POST", "/v1/files", { content: file, headers: { "Content-Type": "application/octet-stream" } });
+
 /** A part of an address from what people have named. */
 export const part = encodeURIComponent;
 
-/** The algorithms that a training can choose. */
-export async function readTrainable(signal) {
-  const found = [];
+const MOST = 2000;
+
+/** The items of all pages of a list, at most the newest 2,000. */
+export async function readAll(path, signal) {
+  const items = [], join = path.includes("?") ? "&" : "?";
   for (let cursor = null; ;) {
-    const page = await get(`/v1/algorithms?limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
-    found.push(...page.items.filter((one) => one.trainable));
+    const page = await get(`${path}${join}limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
+    items.push(...page.items);
     cursor = page.next_cursor;
-    if (!cursor) return found;
+    if (!cursor || items.length >= MOST) return items;
   }
 }
+
+/** Datasets without their data sheets, the newest first. */
+export const readDatasets = (signal) => readAll("/v1/datasets?sheets=false", signal);
+
+/** The algorithms that a training can choose. */
+export const readTrainable = async (signal) => (await readAll("/v1/algorithms", signal)).filter((one) => one.trainable);

@@ -1,7 +1,7 @@
 // The frame of all pages, and the router: the address behind # chooses the page.
 import { render } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import { Loaded, html, useLoaded } from "./view.mjs";
+import { Loaded, Page, html, useLoaded } from "./view.mjs";
 
 /** A page of a file, which is loaded when the page is first shown. */
 const page = (file, name) => ({ load: () => import(`./${file}.mjs`), name });
@@ -49,12 +49,13 @@ function Console() {
   }, []);
   const [pattern, chosen] = ROUTES.find(([one]) => one.test(path)) || NOWHERE;
   const named = (path.match(pattern) || []).slice(1).map(decodeURIComponent);
+  const [, dataset] = path.match(/^datasets\/([^/]+)/) || [];  // which a training begins with
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header>
       <a class="home" href="#/datasets">Valiant</a>
       <nav aria-label="Pages">${MENU.map(([to, name]) => html`
-        <a href=${`#/${to}`} aria-current=${path.split("/")[0] === to ? "page" : null}>${name}</a>`)}
+        <a href=${`#/${to}${to === "train" && dataset ? `?dataset=${dataset}` : ""}`} aria-current=${path.split("/")[0] === to ? "page" : null}>${name}</a>`)}
       </nav>
       <a class="guide" href="/docs/guide">Guide</a>
     </header>
@@ -71,6 +72,6 @@ const skip = (event) => {
   document.querySelector("h1")?.focus();
 };
 
-const NoPage = () => html`<main id="content"><h1 tabindex="-1">No such page</h1><p><a href="#/datasets">Datasets</a></p></main>`;
+const NoPage = () => html`<${Page} title="No such page" lead="The address leads nowhere."><a class="button" href="#/datasets">Datasets</a></${Page}>`;
 
 render(html`<${Console} />`, document.getElementById("console"));

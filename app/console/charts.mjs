@@ -25,6 +25,15 @@ export function Interval({ metric, lower, upper }) {
   </svg>`;
 }
 
+/** A number as a bar to the left or the right of zero, on a scale that ends at `most` on both sides. */
+export function Signed({ value, most }) {
+  const long = (76 * Math.abs(value)) / (most || 1);
+  return html`<svg class="interval" viewBox="0 0 160 16" aria-hidden="true">
+    <line class="scale" x1="80" x2="80" y1="1" y2="15" />
+    <rect class=${value < 0 ? "less" : "more"} x=${value < 0 ? 80 - long : 80} width=${long} y="4" height="8" />
+  </svg>`;
+}
+
 /** series: [{name, x, y}], on common axes. range: ends of the vertical one; without it those of the values. */
 export function Lines({ series, title, x = "", range, high = 180 }) {
   const wide = 480, left = 64, bottom = 24, top = 10;

@@ -1,6 +1,6 @@
 // Up to 20 versions on the same rows, with the differences of each pair.
 import { useEffect, useState } from "preact/hooks";
-import { get, part, post } from "./api.mjs";
+import { get, part, post, readAll, readDatasets } from "./api.mjs";
 import { Fault, Loaded, Page, Table, asPython, curl, html, number, useAction, useLoaded } from "./view.mjs";
 
 const MOST = 20, ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
@@ -15,13 +15,13 @@ const finished = async (job) => {
   return job;
 };
 
-const readAll = async (signal) => {
-  const [models, datasets] = await Promise.all([get("/v1/models?limit=100", { signal }), get("/v1/datasets?limit=100&sheets=false", { signal })]);
-  return { datasets: datasets.items, versions: models.items.flatMap((one) => [...one.versions].reverse().map((version) => ({ model: one.name, version }))).slice(0, 200) };
+const readChoices = async (signal) => {
+  const [models, datasets] = await Promise.all([readAll("/v1/models", signal), readDatasets(signal)]);
+  return { datasets, versions: models.flatMap((one) => [...one.versions].reverse().map((version) => ({ model: one.name, version }))).slice(0, 200) };
 };
 
 export function Compare({ query }) {
-  const loaded = useLoaded(readAll, []);
+  const loaded = useLoaded(readChoices, []);
   const [ways, describe] = useState();
   return html`<${Page} title="Compare" lead="Versions on the same rows. A difference counts where its interval leaves out zero." how=${ways}>
     <${Loaded} from=${loaded}>${(all) => html`<${Choice} ...${all} first=${query.get("model")} describe=${describe} />`}</${Loaded}>

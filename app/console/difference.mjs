@@ -1,5 +1,5 @@
 // Two datasets side by side: their columns, and where the values of a column lie apart.
-import { get, part } from "./api.mjs";
+import { get, part, readDatasets } from "./api.mjs";
 import { Histogram } from "./charts.mjs";
 import { Facts, Loaded, Page, Table, asPython, curl, html, number, size, useLoaded } from "./view.mjs";
 
@@ -8,8 +8,8 @@ const SHOWN = 100;
 export function Difference({ named: [id], query }) {
   const other = query.get("with");
   const loaded = useLoaded(async (signal) => {
-    const [list, first, second] = await Promise.all([get("/v1/datasets?limit=100&sheets=false", { signal }), ...[id, other].map((one) => one && get(`/v1/datasets/${part(one)}`, { signal }))]);
-    return { others: list.items.filter((one) => one.id !== id), first, second };
+    const [list, first, second] = await Promise.all([readDatasets(signal), ...[id, other].map((one) => one && get(`/v1/datasets/${part(one)}`, { signal }))]);
+    return { others: list.filter((one) => one.id !== id), first, second };
   }, [id, other]);
   return html`<${Loaded} from=${loaded}>${({ others, first, second }) => html`
     <${Page} title=${second ? `${first.name} and ${second.name}` : `${first.name} and another dataset`} lead="Columns by how far their values lie apart." how=${how([id, other].filter(Boolean))}

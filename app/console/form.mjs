@@ -68,8 +68,8 @@ export function Field({ name, schema: given, value, faults = [], change, algorit
   const input = {
     learner: () => html`<${Learner} common=${common} at=${`${at}${name}-`} value=${value || fallback} nullable=${nullable} faults=${faults} change=${change} algorithms=${algorithms} />`,
     learners: () => html`<${Learners} common=${common} at=${`${at}${name}-`} values=${value || fallback || []} faults=${faults} change=${change} algorithms=${algorithms} />`,
-    choice: () => html`<select ...${common} value=${JSON.stringify(value === undefined ? fallback : value)} onChange=${(event) => change(JSON.parse(event.target.value))}>
-      ${nullable && html`<option value="null">none</option>`}${schema.enum.map((one) => html`<option value=${JSON.stringify(one)}>${String(one)}</option>`)}</select>`,
+    choice: () => html`<select ...${common} value=${JSON.stringify(value === undefined ? fallback : value) ?? ""} onChange=${(event) => change(event.target.value === "" ? undefined : JSON.parse(event.target.value))}>
+      ${fallback === undefined && html`<option value="">choose one</option>`}${nullable && html`<option value="null">none</option>`}${schema.enum.map((one) => html`<option value=${JSON.stringify(one)}>${String(one)}</option>`)}</select>`,
     flag: () => html`<input ...${common} type="checkbox" checked=${value === undefined ? fallback : value} onChange=${(event) => change(event.target.checked)} />`,
     number: () => html`<input ...${common} type="number" step=${schema.type === "integer" ? 1 : "any"} min=${bounds[0]} max=${bounds[1]}
       value=${value === undefined ? "" : value} placeholder=${fallback === null || fallback === undefined ? "none" : String(fallback)}

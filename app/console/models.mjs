@@ -1,4 +1,5 @@
 // Models: the list, and one with its versions and aliases.
+import { useState } from "preact/hooks";
 import { get, part, put, remove } from "./api.mjs";
 import { Fault, Loaded, Page, Table, curl, html, useAction, useLoaded, usePages, when } from "./view.mjs";
 
@@ -24,15 +25,16 @@ export const promote = (model, version, alias = "champion") => {
   return put(`/v1/models/${part(model.name)}/aliases/${part(alias)}`, { version }, { headers: before ? { "If-Match": before.etag } : {} });
 };
 
-const read = async (name, signal) => {
+const read = async (name, before, signal) => {
   const model = await get(`/v1/models/${part(name)}`, { signal });
-  const numbers = model.versions.slice(-SHOWN).reverse();
+  const numbers = [...model.versions].reverse().slice(before, before + SHOWN);
   const versions = await Promise.all(numbers.map((one) => get(`/v1/models/${part(name)}/versions/${one}`, { signal })));
   return { ...model, versions, count: model.versions.length };
 };
 
 export function Model({ named: [name] }) {
-  const loaded = useLoaded((signal) => read(name, signal), [name]);
+  const [before, skip] = useState(0);
+  const loaded = useLoaded((signal) => read(name, before, signal), [name, before]);
   const [act, { error, busy }] = useAction(async (change) => { await change(); loaded.reload(); });
   const drop = () => confirm(`Delete ${name} with all its versions?`) && act(async () => { await remove(`/v1/models/${part(name)}`); location.hash = "#/models"; });
   return html`<${Loaded} from=${loaded}>${(model) => html`
@@ -41,7 +43,6 @@ export function Model({ named: [name] }) {
         <a class="button quiet" href=${`#/compare?model=${part(name)}`}>Compare</a>
         <button class="quiet" onClick=${drop} disabled=${busy}>Delete</button>`}>
       <${Fault} error=${error} />
-      ${model.count > SHOWN && html`<p class="soft">The newest ${SHOWN} of ${model.count} versions.</p>`}
       <${Table} caption="Versions" rows=${model.versions} columns=${[
         { name: "Version", show: (one) => html`<a href=${`#/models/${part(name)}/${one.version}`}>${one.version}</a>` },
         { name: "Algorithm", show: (one) => one.algorithm },
@@ -52,6 +53,10 @@ export function Model({ named: [name] }) {
         { name: "", show: (one) => html`<button class="quiet" disabled=${busy || model.aliases.some((alias) => alias.alias === "champion" && alias.version === one.version)}
           onClick=${() => act(() => promote(model, one.version))} aria-label=${`Promote version ${one.version}`}>Promote</button>` },
       ]} />
+      ${model.count > SHOWN && html`<nav class="pager" aria-label="Pages of versions">
+        <button class="quiet" disabled=${before === 0} onClick=${() => skip(before - SHOWN)}>Newer</button>
+        <button class="quiet" disabled=${before + SHOWN >= model.count} onClick=${() => skip(before + SHOWN)}>Older</button>
+        <span class="soft">${`${before + 1} to ${Math.min(before + SHOWN, model.count)} of ${model.count}`}</span></nav>`}
       ${model.aliases.map((one) => html`<${Moves} key=${one.etag} model=${name} alias=${one.alias} />`)}
     </${Page}>`}</${Loaded}>`;
 }

@@ -1,16 +1,20 @@
 // The playground: one row, its prediction as it changes, and the prediction along one input.
 import { useState } from "preact/hooks";
 import { get, part, post } from "./api.mjs";
-import { Interval, Lines } from "./charts.mjs";
+import { Interval, Lines, Signed } from "./charts.mjs";
 import { Values } from "./result.mjs";
 import { Fault, Loaded, Page, Table, asPython, curl, html, number, useLater, useLoaded } from "./view.mjs";
 
 const LEVELS = 500, INPUTS = 60;
 const address = (model, version, query) => `/v1/models/${part(model)}/${query}?version=${version}`;
 
+/** Seconds since 1970 as the time that a field of a form holds, in UTC. */
+const clock = (seconds) => new Date(1000 * seconds).toISOString().slice(0, 16);
+
 const middle = (input) => {
   if (input.levels?.length) return input.levels[0];
   if (input.kind === "boolean") return true;
+  if (input.kind === "datetime") return clock(input.minimum === undefined ? Date.now() / 1000 : (input.minimum + input.maximum) / 2);
   if (input.minimum === undefined || input.maximum === undefined) return input.kind === "numeric" ? 0 : "";
   return Number(((input.minimum + input.maximum) / 2).toPrecision(4));
 };
@@ -30,6 +34,7 @@ function Try({ of: one }) {
   }), [row, along]);
   const regression = one.task === "regression";
   const interval = useLater(() => regression ? post(address(one.model, one.version, "intervals"), { rows: [row] }) : Promise.resolve(), [row]);
+  const reasoned = useLater(() => post(`${address(one.model, one.version, "predict")}&include=contributions&top=8`, { rows: [row] }), [row]);
   const explained = useLater(() => post(address(one.model, one.version, "explain"), { rows: [row] }), [row]);
   const change = (name, value) => set((before) => ({ ...before, [name]: value }));
   return html`<${Page} title=${`Try ${one.model}, version ${one.version}`} lead="Move the inputs within the ranges of the training, and watch the prediction." how=${how(one, row)}
@@ -51,10 +56,20 @@ function Try({ of: one }) {
           ${swept.value && html`<${Sweep} of=${swept.value} target=${one.target} />`}
           ${swept.error?.status !== 409 && html`<${Fault} error=${swept.error} />`}
         </section>`}
-        ${explained.value?.explanations[0] && html`<section class="card explained"><details><summary>Why</summary><${Explanation} of=${explained.value} /></details></section>`}
+        ${reasoned.value?.contributions?.reasons?.[0] && html`<section class="card"><h2>Why</h2><${Reasons} of=${reasoned.value.contributions.reasons[0]} /></section>`}
+        ${explained.value?.explanations[0] && html`<section class="card explained"><details><summary>${reasoned.value?.contributions ? "How the algorithm came to it" : "Why"}</summary><${Explanation} of=${explained.value} /></details></section>`}
       </div>
     </div>
   </${Page}>`;
+}
+
+/** The columns that move the prediction most, each with its contribution. */
+function Reasons({ of }) {
+  const most = Math.max(...of.map((one) => Math.abs(one.contribution)));
+  return html`<${Table} caption="Reasons" rows=${of} columns=${[
+    { name: "Column", show: (one) => html`<span dir="auto">${one.column}</span>` },
+    { name: "Contribution", show: (one) => html`<span class="scaled"><${Signed} value=${one.contribution} most=${most} /> <span class="soft" dir="auto">${one.text}</span></span>` },
+  ]} />`;
 }
 
 /** The interval of a regression. */
@@ -84,6 +99,8 @@ function Input({ of: input, value, change }) {
       ? html`<select id=${id} value=${value ?? ""} disabled=${missing} onChange=${(event) => change(event.target.value)}>${input.levels.slice(0, LEVELS).map((level) => html`<option>${level}</option>`)}</select>`
       : input.kind === "boolean"
       ? html`<input id=${id} type="checkbox" checked=${value} disabled=${missing} onChange=${(event) => change(event.target.checked)} />`
+      : input.kind === "datetime"
+      ? html`<input id=${id} type="datetime-local" value=${value ?? ""} disabled=${missing} onChange=${(event) => event.target.value && change(event.target.value)} />`
       : ranged
       ? html`<input id=${id} type="range" min=${input.minimum} max=${input.maximum} step=${step} value=${value ?? middle(input)} disabled=${missing} onInput=${(event) => change(Number(event.target.value))} />
           <output for=${id}>${missing ? "missing" : number(value)}</output>`

@@ -1,9 +1,9 @@
 // A job of any kind: a form made from the OpenAPI document of this service.
 import { useMemo, useState } from "preact/hooks";
-import { get, part, post, readTrainable } from "./api.mjs";
+import { get, part, post, readAll, readDatasets, readTrainable, uploadFile } from "./api.mjs";
 import { DryRun, useDryRun } from "./dry-run.mjs";
 import { Parameters, changed, faultsBelow } from "./form.mjs";
-import { Copied, Loaded, Page, asPython, curl, html, useAction, useLoaded } from "./view.mjs";
+import { Copied, Fault, Loaded, Page, asPython, curl, html, modelName, useAction, useLoaded } from "./view.mjs";
 
 const TITLES = {
   bootstrap: "Bootstrap", calibrate: "Calibrate", combine: "Combine models", compare: "Compare", evaluate: "Evaluate", import: "Import a model", optimise: "Optimise inputs",
@@ -11,12 +11,14 @@ const TITLES = {
 };
 
 const FIRST = ["dataset", "target", "model"];
+/** Formats of model files by their suffixes. */
+const FORMATS = { txt: "lightgbm", json: "xgboost", ubj: "xgboost", onnx: "onnx", safetensors: "valiant" };
 
 export function Submit({ named: [kind], query }) {
   const loaded = useLoaded(async (signal) => {
     const [document, algorithms, datasets, models] = await Promise.all([get("/openapi.json", { signal }), readTrainable(signal),
-      get("/v1/datasets?limit=100&sheets=false", { signal }), get("/v1/models?limit=100", { signal })]);
-    return { document, algorithms, choices: { dataset: datasets.items.map((one) => one.name), model: models.items.map((one) => one.name) } };
+      readDatasets(signal), readAll("/v1/models", signal)]);
+    return { document, algorithms, choices: { dataset: datasets.map((one) => one.name), model: models.map((one) => one.name) } };
   }, []);
   return html`<${Loaded} from=${loaded}>${(all) => html`<${Form} key=${kind} kind=${kind} given=${Object.fromEntries(query)} ...${all} />`}</${Loaded}>`;
 }
@@ -45,12 +47,27 @@ function Form({ kind, given, document, algorithms, choices }) {
   });
   return html`<${Page} title=${title} lead=${lead} how=${how(kind, values)}>
     <form class="train" onSubmit=${submit}>
-      <div><${Parameters} schema=${schema} values=${values} faults=${faults} algorithms=${algorithms} choices=${choices} change=${(name, value) => set((before) => changed(before, name, value))} /></div>
+      <div>${kind === "import" && html`<${ModelFile} set=${set} />`}<${Parameters} schema=${schema} values=${values} faults=${faults} algorithms=${algorithms} choices=${choices} change=${(name, value) => set((before) => changed(before, name, value))} /></div>
       <${DryRun} of=${dry} problem=${error} rest=${dry.error?.errors.filter((one) => !(one.pointer.split("/")[1] in schema.properties)) || []}>
         <button disabled=${busy || !dry.value}>${busy ? "Submitting…" : "Submit"}</button></${DryRun}>
     </form>
     <details><summary>The request</summary><${Copied} text=${JSON.stringify(values, null, 1)} /></details>
   </${Page}>`;
+}
+
+/** Uploads the file of a model, and fills in what its name states. */
+function ModelFile({ set }) {
+  const [name, show] = useState();
+  const [pick, { busy, error }] = useAction(async (event) => {
+    const [file] = event.target.files;
+    if (!file) return;
+    const [, base, suffix] = file.name.match(/^(.*?)(?:\.([^.]*))?$/), format = FORMATS[suffix];
+    const { id } = await uploadFile(file);
+    set((before) => ({ ...before, file: id, ...(format && { file_format: format }), model: before.model || modelName(base) }));
+    show(file.name);
+  });
+  return html`<p><label class="button">${busy ? "Uploading…" : "Choose the file of a model"}<input class="hidden" type="file" onChange=${pick} disabled=${busy} /></label>
+    ${name && html` <span class="soft" role="status">${`${name} is uploaded.`}</span>`}</p><${Fault} error=${error} />`;
 }
 
 const how = (kind, values) => ({

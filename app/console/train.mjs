@@ -1,35 +1,37 @@
 // A training: what to predict, by which algorithm, with a dry run of every change.
-import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, part, post, readTrainable } from "./api.mjs";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, part, post, readDatasets, readTrainable } from "./api.mjs";
 import { DryRun, useDryRun } from "./dry-run.mjs";
 import { Parameters, changed, faultsBelow } from "./form.mjs";
-import { Copied, Loaded, Page, asPython, curl, html, inShell, useAction, useLoaded } from "./view.mjs";
+import { Copied, Loaded, Page, asPython, curl, html, inShell, modelName, useAction, useLoaded } from "./view.mjs";
 
 const FIRST = { classification: "gradient_boosting", regression: "gradient_boosting", none: "kmeans" };
 
 export function Train({ query }) {
   const loaded = useLoaded(async (signal) => {
-    const [datasets, algorithms] = await Promise.all([get("/v1/datasets?limit=100&sheets=false", { signal }), readTrainable(signal)]);
-    return { datasets: datasets.items, algorithms };
+    const [datasets, algorithms] = await Promise.all([readDatasets(signal), readTrainable(signal)]);
+    return { datasets, algorithms };
   }, []);
   return html`<${Loaded} from=${loaded}>${({ datasets, algorithms }) => datasets.length
     ? html`<${Form} datasets=${datasets} algorithms=${algorithms} first=${query.get("dataset") || datasets[0].id} />`
     : html`<${Page} title="Train" lead="There is no dataset yet."><a class="button" href="#/datasets">Upload one</a></${Page}>`}</${Loaded}>`;
 }
 
-const modelName = (text) => text.toLowerCase().replace(/[^a-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 100) || "model";
-
 function Form({ datasets, algorithms, first }) {
-  const [id, pick] = useState(first);
+  const before = history.state?.train;  // of this entry of the history: after Back the form is as it was
+  const [id, pick] = useState(before?.id ?? first);
   const chosen = useLoaded((signal) => get(`/v1/datasets/${part(id)}?sheets=false`, { signal }), [id]);
   const dataset = chosen.value;
-  const [target, aim] = useState();
-  const [name, choose] = useState(FIRST.classification);
-  const [parameters, set] = useState({});
-  const [model, call] = useState("");
-  const [share, hold] = useState("0.2");
+  const [target, aim] = useState(before?.target);
+  const [name, choose] = useState(before?.name ?? FIRST.classification);
+  const [parameters, set] = useState(before?.parameters ?? {});
+  const [model, call] = useState(before?.model ?? "");
+  const [share, hold] = useState(before?.share ?? "0.2");
+  const restored = useRef(before?.id);
+  useEffect(() => history.replaceState({ train: { id, target, name, parameters, model, share } }, ""), [id, target, name, parameters, model, share]);
   useEffect(() => {
-    if (!dataset) return;
+    if (!dataset || dataset.id === restored.current) return;
+    restored.current = undefined;
     aim(dataset.columns[dataset.columns.length - 1].name);
     call(modelName(dataset.name));
   }, [dataset]);

@@ -96,7 +96,7 @@ function How({ ways }) {
   const [opened, open] = useState(false);
   const me = useLoaded(async (signal) => (opened ? get("/v1/me", { signal }) : undefined), [opened]);
   return html`<details class="how" onToggle=${(event) => open(event.target.open)}>
-    <summary>Do the same elsewhere</summary>
+    <summary>As code</summary>
     ${opened && html`<${Loaded} from=${me}>${({ key }) => Object.entries({
       First: `export VALIANT_URL=${location.origin}${key ? " VALIANT_KEY=vlt_…" : ""}`,
       ...ways,
@@ -176,6 +176,9 @@ export const number = (value) => {
   if (typeof value !== "number") return String(value ?? "");
   return Number.isInteger(value) ? value.toLocaleString("en") : String(Number(value.toPrecision(4)));
 };
+
+/** A valid name of a model from that of a file or a dataset. */
+export const modelName = (text) => text.toLowerCase().replace(/[^a-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 100) || "model";
 
 export const when = (time) => new Date(time).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
 

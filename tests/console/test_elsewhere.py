@@ -1,4 +1,4 @@
-"""What the console prints under "Do the same elsewhere", run as it stands in an empty folder."""
+"""What the console prints under "As code", run as it stands in an empty folder."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def run_elsewhere(page, send, tmp_path):
         (tmp_path / name).write_bytes(IRIS.read_bytes())
 
     def run():
-        page.get_by_text("Do the same elsewhere").click()
+        page.get_by_text("As code").click()
         page.get_by_role("heading", name="First", exact=True).wait_for()
         sections = page.locator("details.how section")
         ways = {one.locator("h3").inner_text(): one.locator("pre").inner_text() for one in sections.all()}

@@ -199,7 +199,9 @@ def test_the_playground_bounds_and_explains_a_prediction(page, go, send):
     page.get_by_text("Why", exact=True).click()
     assert page.get_by_role("table", name="neighbours").get_by_role("row").count() == 6
     go("models/decision_tree/1/try", "Try decision_tree, version 1")
-    page.get_by_text("Why", exact=True).click()
+    page.get_by_role("heading", name="Why").wait_for()
+    assert "the prediction by" in page.get_by_role("table", name="Reasons").inner_text()
+    page.get_by_text("How the algorithm came to it").click()
     assert page.locator(".explained").get_by_role("row").count() > 1
 
 
