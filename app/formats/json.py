@@ -26,7 +26,7 @@ from app.formats.prediction import (
 )
 from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Matrix, Task
-from app.ml.models.contributions import CONTRIBUTIONS
+from app.ml.models.contributions import CONTRIBUTIONS, INTERVENTIONAL
 from app.ml.models.model import Model, Predicted
 from app.ml.numerics.decoding.json_numbers import LISTS, OBJECTS
 from app.ml.preparation.flags import Flagged
@@ -81,7 +81,7 @@ def as_json(
     if model.classes is not None:
         document["classes"] = model.classes
         document["probabilities"] = _spread(incoming, _probabilities(predicted))
-    if set(extras.include) - {CONTRIBUTIONS}:
+    if set(extras.include) - {CONTRIBUTIONS, INTERVENTIONAL}:
         document["outputs"] = {name: _spread(incoming, values) for name, values in outputs_of(model, predicted, extras)}
     if extras.explains:
         document["contributions"] = contributions_document(incoming, predicted, extras, _spread)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix
 from app.ml.evaluation.rejection import Policy
-from app.ml.models.contributions import CONTRIBUTIONS
+from app.ml.models.contributions import method_in
 from app.ml.models.model import Model, Predicted
 
 
@@ -50,7 +50,12 @@ class Extras(NamedTuple):
     @property
     def explains(self) -> bool:
         """True if contributions are among what the request includes."""
-        return CONTRIBUTIONS in self.include
+        return self.method is not None
+
+    @property
+    def method(self) -> str | None:
+        """Name of the contributions that the request includes."""
+        return method_in(self.include)
 
 
 NO_EXTRAS = Extras()
@@ -76,7 +81,7 @@ def intervals(predicted: Predicted | None) -> Matrix:
 def outputs_of(model: Model, predicted: Predicted | None, extras: Extras) -> Iterator[tuple[str, NDArray[Any]]]:
     """Name and values, of the good rows, of each output that the request includes."""
     for name in extras.include:
-        if name == CONTRIBUTIONS:
+        if method_in([name]):
             continue
         offered = model.algorithm.outputs[name]
         yield name, offered.none(model.params, model.state) if predicted is None else predicted.outputs[name]

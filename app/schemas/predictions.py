@@ -24,9 +24,10 @@ class ContributionTable(Wire):
 
     method: str = Field(
         description="Shapley values of this kind. `path_dependent`: of trees, where an absent column sends a row both "
-        "ways by the shares of the training rows; `linear`: coefficient times the difference from the mean of the "
-        "training rows; `additive`: the column's own function, of mean 0 over the training rows; `permutations`: "
-        "estimates for any other model of numbers or classes, where an absent column has the values of training rows."
+        "ways by the shares of the training rows; `interventional`: of trees, where it has the values of up to 100 "
+        "training rows; `linear`: coefficient times the difference from the mean of the training rows; `additive`: the "
+        "column's own function, of mean 0 over the training rows; `permutations`: estimates for any other model of "
+        "numbers or classes, where an absent column has the values of training rows."
     )
     unit: str = Field(
         description="Unit of the raw scores: `target` (that of the target), a function of it such as `log(target)`, "

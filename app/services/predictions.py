@@ -14,7 +14,7 @@ from app.formats.prediction import NO_EXTRAS, Extras, WrittenPrediction
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.model_reference import VersionRef
 from app.ml.evaluation.rejection import Policy
-from app.ml.models.contributions import CONTRIBUTIONS, demand_contributions
+from app.ml.models.contributions import CONTRIBUTIONS, INTERVENTIONAL, demand_contributions
 from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming
@@ -225,11 +225,11 @@ def check_extras(served: Served, extras: Extras) -> None:
     """Raises NoInterval, NoContributions, InvalidRequest if the model cannot do so."""
     if extras.top is not None and not extras.explains:
         raise InvalidRequest(faults=[Fault("/query/top", f"Reasons need include={CONTRIBUTIONS}.")])
-    if extras.explains:
-        demand_contributions(served.model)
+    if extras.method is not None:
+        demand_contributions(served.model, extras.method)
     if extras.include:
         offered = served.model.algorithm.outputs
-        unknown = [name for name in extras.include if name not in (*offered, CONTRIBUTIONS)]
+        unknown = [name for name in extras.include if name not in (*offered, CONTRIBUTIONS, INTERVENTIONAL)]
         if unknown:
             raise InvalidRequest(faults=[Fault("/query/include", _no_output(name, offered)) for name in unknown])
     if extras.confidence is not None:

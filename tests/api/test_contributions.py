@@ -203,3 +203,16 @@ def test_a_date_and_a_category_are_one_column_each(client):
         assert np.ptp(ends[0]) < 1e-9
         assert np.ptp(ends[1]) < 1e-9
         assert abs(ends[0][0] - ends[1][0]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("model", "method"), [("share-boosted", "interventional"), ("share-ridge", "linear"), ("share-knn", "permutations")]
+)
+def test_trees_may_start_from_training_rows(client, model, method):
+    parts = explained(client, model, include="interventional_contributions", top=1)["contributions"]
+    assert parts["method"] == method
+    base, raw, values = (np.array(parts[name]) for name in ("base", "raw", "values"))
+    np.testing.assert_allclose(base + values.sum(axis=2), raw, rtol=1e-9)
+    other = explained(client, model)["contributions"]
+    assert (parts["base"] == other["base"]) == (method != "interventional")
+    assert parts["raw"] == other["raw"]

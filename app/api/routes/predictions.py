@@ -93,7 +93,8 @@ def predict_rows(  # noqa: PLR0917  passed by name
         Query(
             pattern=r"^[a-z0-9_]{1,50}(,[a-z0-9_]{1,50}){0,19}$",
             description="Outputs of the model beside its predictions, separated by commas, such as `distance,anomaly`; "
-            "the description of the version names those it has; and `contributions`, of the columns to the raw score.",
+            "the description of the version names those it has; and `contributions` of the columns to the raw score, "
+            "or `interventional_contributions`, where absent columns of trees have the values of training rows.",
         ),
     ] = None,
     top: Annotated[

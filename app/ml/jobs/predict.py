@@ -25,7 +25,13 @@ from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
 from app.ml.models.cluster_description import offered_outputs
-from app.ml.models.contributions import CONTRIBUTIONS, contributions_of, demand_contributions
+from app.ml.models.contributions import (
+    CONTRIBUTIONS,
+    Contributions,
+    contributions_of,
+    demand_contributions,
+    method_in,
+)
 from app.ml.models.header import Header
 from app.ml.models.included_outputs import predict_with
 from app.ml.models.model import Model, Predicted
@@ -56,9 +62,9 @@ class PredictJobRequest(ModelRef, Request):
     include: list[str] = Field(
         [],
         max_length=20,
-        description="Outputs of the model beside its predictions, such as `distance`; and `contributions`: a column "
-        "`contribution_of_…` for each column of the model, `contribution_base` and `contribution_raw`, of several "
-        "classes one for each, with its name at the end.",
+        description="Outputs of the model beside its predictions, such as `distance`; and `contributions`, or "
+        "`interventional_contributions` of trees: a column `contribution_of_…` for each column of the model, "
+        "`contribution_base` and `contribution_raw`, of several classes one for each, with its name at the end.",
     )
     top: int | None = Field(
         None,
@@ -117,7 +123,9 @@ def _is_made(name: str, request: PredictJobRequest) -> bool:
     """True if a column that is made may have this name."""
     if name.rpartition("_")[0] in {"prediction", *request.include}:
         return True
-    return CONTRIBUTIONS in request.include and name.startswith(("contribution_", "standard_error_of_", "reasons"))
+    return method_in(request.include) is not None and name.startswith(
+        ("contribution_", "standard_error_of_", "reasons")
+    )
 
 
 def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault]:
@@ -125,10 +133,10 @@ def _option_faults(request: PredictJobRequest, header: Header) -> Iterator[Fault
         yield Fault("/confidence", f"Only a regression has prediction intervals; this is a {header.task}.")
     entry = every_entry().get(header.algorithm)
     offered = offered_outputs(entry.algorithm, Task(header.task)) if entry else {}
-    if request.top is not None and CONTRIBUTIONS not in request.include:
+    if request.top is not None and method_in(request.include) is None:
         yield Fault("/top", f"Reasons need {CONTRIBUTIONS} in include.")
     for i, name in enumerate(request.include):
-        if name not in offered and name != CONTRIBUTIONS:
+        if name not in offered and not method_in([name]):
             detail = no_such("The model has no output", name, offered) if offered else "The model has no outputs."
             yield Fault(f"/include/{i}", detail)
 
@@ -157,12 +165,12 @@ def _demand_outputs(request: PredictJobRequest, model: Model) -> None:
     """Raises InvalidRequest for outputs that clusters without columns, or of an earlier release, do not have, and
     NoContributions.
     """
-    if CONTRIBUTIONS in request.include:
-        demand_contributions(model)
+    if (method := method_in(request.include)) is not None:
+        demand_contributions(model, method)
     faults = [
         Fault(f"/include/{i}", no_such("The model has no output", name, model.algorithm.outputs))
         for i, name in enumerate(request.include)
-        if name not in (*model.algorithm.outputs, CONTRIBUTIONS)
+        if name not in model.algorithm.outputs and not method_in([name])
     ]
     if faults:
         raise InvalidRequest(faults=faults)
@@ -194,13 +202,13 @@ def _width(request: PredictJobRequest, model: Model) -> int:
     """Number of columns of probabilities, of outputs with several values a row, and of contributions."""
     widths = (model.algorithm.outputs[name].width for name in _outputs(request))
     width = len(model.classes or ()) + sum(width(model.params, model.state) for width in widths if width)
-    if CONTRIBUTIONS in request.include:
+    if method_in(request.include):
         width += (2 * len(model.inputs) + 2) * max(1, len(model.classes or ()))
     return width
 
 
 def _outputs(request: PredictJobRequest) -> list[str]:
-    return [name for name in request.include if name != CONTRIBUTIONS]
+    return [name for name in request.include if not method_in([name])]
 
 
 def _parts(request: PredictJobRequest, model: Model, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -222,17 +230,17 @@ def _predicted(request: PredictJobRequest, model: Model, table: pa.Table, used: 
         columns |= zip(names, map(_finite, predicted.probabilities.T), strict=True)
     for name, values in predicted.outputs.items():
         columns |= _columns(name, values, first=0)
-    if CONTRIBUTIONS in request.include:
-        columns |= _contributions(request, model, used, predicted)
+    if (method := method_in(request.include)) is not None:
+        found = contributions_of(model, model.preparation.raw(used), method)
+        columns |= _contributions(found, used, predicted, request.top)
     columns["flags"] = pa.array(flag_texts(predicted.flags, len(table)), pa.string())
     return pa.table(columns)
 
 
 def _contributions(
-    request: PredictJobRequest, model: Model, used: pa.Table, predicted: Predicted
+    found: Contributions, used: pa.Table, predicted: Predicted, top: int | None
 ) -> Iterator[tuple[str, pa.Array]]:
     """Name and values of each column of contributions."""
-    found = contributions_of(model, model.preparation.raw(used))
     for score, label in enumerate(found.scores):
         end = f"_{label}" if len(found.scores) > 1 else ""
         yield f"contribution_base{end}", pa.array(np.full(len(found.raw), found.base[score]))
@@ -242,8 +250,8 @@ def _contributions(
             if found.standard_errors is not None:
                 errors = np.ascontiguousarray(found.standard_errors[:, score, place])
                 yield f"standard_error_of_{name}{end}", pa.array(errors)
-    if request.top is not None:
-        rows = reasons_of(found, used, predicted, request.top)
+    if top is not None:
+        rows = reasons_of(found, used, predicted, top)
         yield "reasons", pa.array(["; ".join(reason.text for reason in row) for row in rows], pa.string())
 
 

@@ -1,6 +1,7 @@
 """Contributions of the columns of a request to the raw score of each row: Shapley values, which add up to it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -11,15 +12,17 @@ from numpy.typing import NDArray
 from app.errors import BodyTooLarge, NoContributions
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
-from app.ml.models.background import MAX_CELLS, Background
+from app.ml.models.background import MAX_CELLS
 from app.ml.models.model import Model
 from app.ml.models.players import players_of
 from app.ml.models.sampled_contributions import estimate, evaluations
 from app.ml.numerics.linear_models.column_sums import LinearScores
+from app.ml.numerics.trees.path_contributions import ExplainedTrees, TreeScores
 from app.ml.preparation.projected import Projected
 
-CONTRIBUTIONS = "contributions"
-"""Name by which a prediction includes them."""
+CONTRIBUTIONS, INTERVENTIONAL = "contributions", "interventional_contributions"
+"""Names by which a prediction includes them: by the model's own method, or, of trees, with training rows in place of
+absent columns."""
 TOLERANCE = 1e-9
 """Largest difference between the raw score and the sum of its parts, beside the size of these, or 1."""
 MAX_COST, MAX_EVALUATIONS = 4e9, 4e5
@@ -56,7 +59,7 @@ class Contributions(NamedTuple):
     """Contributions of p columns to k scores of n rows."""
 
     method: str
-    """path_dependent, linear, additive or permutations."""
+    """path_dependent, interventional, linear, additive or permutations."""
     unit: str
     """Unit of the scores."""
     columns: tuple[str, ...]
@@ -78,23 +81,34 @@ class Contributions(NamedTuple):
         return self._replace(raw=self.raw[start:stop], values=self.values[start:stop], standard_errors=errors)
 
 
-def demand_contributions(model: Model) -> None:
-    """Raises NoContributions for a model that has none."""
+def method_in(names: Sequence[str]) -> str | None:
+    """The name of contributions among those that a request includes; the first of both."""
+    return next((name for name in names if name in {CONTRIBUTIONS, INTERVENTIONAL}), None)
+
+
+def demand_contributions(model: Model, name: str = CONTRIBUTIONS) -> None:
+    """Raises NoContributions for a model that has none of this name."""
     if model.background.rows is None:
-        _scores(model)
+        scores = _scores(model)
+        if name == INTERVENTIONAL and isinstance(scores, TreeScores):
+            raise NoContributions(
+                "The version keeps no training rows: an earlier release trained it, or it is imported."
+            )
 
 
 def with_background(model: Model, table: pa.Table) -> Model:
-    """The model with the raw rows of a table, where its contributions can only be estimated."""
+    """The model with the raw rows of a table, where contributions may start from them."""
     if not (model.task.of_numbers or model.task.of_classes) or not model.inputs:
         return model
     try:
-        _scores(model)
+        closed = not isinstance(_scores(model), TreeScores)
     except NoContributions:
-        raw = model.preparation.raw(table.slice(0, MAX_CELLS // len(model.inputs)))
-        if isinstance(raw, np.ndarray) and len(raw):
-            return replace(model, background=Background(rows=raw))
-    return model
+        closed = False
+    if closed:
+        return model
+    raw = model.preparation.raw(table.slice(0, MAX_CELLS // len(model.inputs)))
+    kept = isinstance(raw, np.ndarray) and len(raw)
+    return replace(model, background=model.background._replace(rows=raw)) if kept else model
 
 
 def _estimated(model: Model, rows: Matrix, raw: Matrix, max_evaluations: float) -> Contributions:
@@ -111,15 +125,23 @@ def _estimated(model: Model, rows: Matrix, raw: Matrix, max_evaluations: float) 
     )
 
 
-def contributions_of(model: Model, raw: Matrix, *, limited: bool = False) -> Contributions:
-    """Contributions for a raw matrix (n, p); limited: to rows that one request may have.
+def contributions_of(model: Model, raw: Matrix, name: str = CONTRIBUTIONS, *, limited: bool = False) -> Contributions:
+    """Contributions of this name for a raw matrix (n, p); limited: to rows that one request may have.
 
     Raises NoContributions, and BodyTooLarge for more rows.
     """
-    if model.background.rows is not None:
-        return _estimated(model, model.background.rows, raw, MAX_EVALUATIONS if limited else math.inf)
-    scores, players = _scores(model), players_of(model.preparation)
+    rows = model.background.rows
+    try:
+        scores = _scores(model)
+    except NoContributions:
+        if rows is None:
+            raise
+        return _estimated(model, rows, raw, MAX_EVALUATIONS if limited else math.inf)
+    players = players_of(model.preparation)
     explained = scores.explained(players.of_columns)
+    method = scores.method
+    if name == INTERVENTIONAL and isinstance(explained, ExplainedTrees) and rows is not None:
+        explained, method = explained.from_background(model.preparation.matrix(rows)), "interventional"
     if limited and len(raw) * explained.cost > MAX_COST:
         most = int(MAX_COST / explained.cost)
         raise BodyTooLarge(f"Contributions of this model are computed for at most {most} rows in one request.")
@@ -131,9 +153,7 @@ def contributions_of(model: Model, raw: Matrix, *, limited: bool = False) -> Con
     unit = scores.unit
     if unit == "target" and model.linearising != "none":
         unit = f"{model.linearising}(target)"
-    return Contributions(
-        scores.method, unit, players.names, _named(model, totals.shape[1]), explained.mean, totals, values
-    )
+    return Contributions(method, unit, players.names, _named(model, totals.shape[1]), explained.mean, totals, values)
 
 
 def _scores(model: Model) -> Scores:

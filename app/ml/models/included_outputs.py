@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix
-from app.ml.models.contributions import CONTRIBUTIONS, contributions_of
+from app.ml.models.contributions import contributions_of, method_in
 from app.ml.models.model import Model, Predicted
 
 
@@ -25,8 +25,9 @@ def with_outputs(model: Model, raw: Matrix, predicted: Predicted, names: Sequenc
     """The predictions for a raw matrix (n, p), with the outputs of these names."""
     if not names:
         return predicted
-    contributions = contributions_of(model, raw, limited=True) if CONTRIBUTIONS in names else None
-    named = [name for name in names if name != CONTRIBUTIONS]
+    method = method_in(names)
+    contributions = None if method is None else contributions_of(model, raw, method, limited=True)
+    named = [name for name in names if not method_in([name])]
     x, offered = model.preparation.matrix(raw) if named else raw, model.algorithm.outputs
     with np.errstate(all="ignore"):
         found = {name: offered[name].compute(model.params, model.state, x) for name in named}

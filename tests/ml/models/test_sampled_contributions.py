@@ -107,8 +107,10 @@ def test_one_request_has_so_many_rows(monkeypatch, neighbours):
 def test_training_rows_are_kept_where_they_are_needed_alone(neighbours):
     assert neighbours.background.rows.shape == (100, 5)
     assert encode(decode(encode(neighbours))) == encode(neighbours)
-    for name in ("ridge", "gradient_boosting"):
-        assert decode(blob_of({"name": name})).background.rows is None
+    assert decode(blob_of({"name": "ridge"})).background.rows is None
+    boosted = decode(blob_of({"name": "gradient_boosting"}))
+    assert boosted.background.rows.shape == (100, 5)
+    assert contributions_of(boosted, boosted.background.rows[:1]).method == "path_dependent"
 
 
 def test_training_rows_of_other_columns_are_refused(neighbours):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from app.errors import CorruptModel
 from app.ml.contract.algorithm import Labels, Matrix, Vector
+from app.ml.numerics.trees.compiled.background_integrals import add_background_contributions
 from app.ml.numerics.trees.compiled.path_integrals import ROWS, add_path_contributions, order_paths
 from app.ml.numerics.trees.forest import Trees, sound, total
 
@@ -68,6 +69,13 @@ class TreePaths(NamedTuple):
         out = np.zeros((len(x), self.players, self.trees.values.shape[1]))
         add_path_contributions(np.ascontiguousarray(x, np.float64), *self.trees[1:], *self[1:-2], out)
         return out
+
+    def from_background(self, x: Matrix, background: Matrix) -> NDArray[np.float64]:
+        """(n, players, k) the same from the mean over background rows (m, d), whose values absent players have."""
+        out = np.zeros((len(x), self.players, self.trees.values.shape[1]))
+        rows = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(background, np.float64)
+        add_background_contributions(*rows, *self.trees[1:], *self[1:7], *self[8:-2], out)
+        return out / len(background)
 
 
 class TreeScores(NamedTuple):
@@ -127,6 +135,32 @@ class ExplainedTrees(NamedTuple):
         """(n, k, players)"""
         parts = np.concatenate([part.contributions(x) for part in self.paths], axis=2)
         return np.ascontiguousarray((parts * self.scores.factor).swapaxes(1, 2))
+
+    def from_background(self, background: Matrix) -> "FromBackground":
+        """The same where absent players have the values of these rows (m, d)."""
+        return FromBackground(self, background)
+
+
+class FromBackground(NamedTuple):
+    """Scores of trees, ready to explain rows by what they differ in from background rows."""
+
+    trees: ExplainedTrees
+    background: Matrix
+    """(m, d)"""
+
+    @property
+    def cost(self) -> float:
+        return self.trees.cost * len(self.background)
+
+    @property
+    def mean(self) -> Vector:
+        """(k,) mean score of the background rows."""
+        return np.asarray(self.trees.scores.raw(self.background).mean(axis=0))
+
+    def contributions(self, x: Matrix) -> NDArray[np.float64]:
+        """(n, k, players)"""
+        parts = np.concatenate([part.from_background(x, self.background) for part in self.trees.paths], axis=2)
+        return np.ascontiguousarray((parts * self.trees.scores.factor).swapaxes(1, 2))
 
 
 def shares_of(trees: Trees, weight: Vector | None = None) -> Vector:

@@ -144,3 +144,28 @@ def test_branches_that_meet_again_are_refused():
     meeting = state.trees._replace(left=left, root=np.zeros(8, np.int32))
     with pytest.raises(CorruptModel, match="meet again"):
         TreePaths.of(meeting, shares_of(meeting), np.arange(5))
+
+
+@pytest.mark.parametrize("missing", ["branch", "both"])
+def test_background_rows_give_the_shapley_values_of_their_mean(missing):
+    """By all subsets, where absent columns have the values of each background row in turn."""
+    params = random_forest.RandomForest(n_estimators=4, missing=missing, voting="soft", max_depth=5, importance=False)
+    state = fitted(random_forest, params, GAPS, CODES, Task.CLASSIFICATION)
+    scores, background = random_forest.scores(params, state), GAPS[50:61]
+    groups = np.array([0, 1, 1, 2, 0])
+    explained = scores.explained(groups).from_background(background)
+
+    def mean(row, some):
+        mixed = background.copy()
+        mixed[:, np.isin(groups, some)] = row[np.isin(groups, some)]
+        return scores.raw(mixed).mean(axis=0)
+
+    for row, own in zip(GAPS[:5], explained.contributions(GAPS[:5]), strict=True):
+        expected = np.zeros((3, 3))
+        for size in range(4):
+            for some in combinations(range(3), size):
+                for player in set(range(3)) - set(some):
+                    rise = mean(row, (*some, player)) - mean(row, some)
+                    expected[:, player] += rise / (3 * comb(2, size))
+        np.testing.assert_allclose(own, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(explained.mean + own.sum(axis=1), scores.raw(row[None])[0], rtol=0, atol=1e-12)
