@@ -22,20 +22,23 @@ Softw. 33(1); Battiti & Brunato, The LION Way, ch. 8.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
+    Accepts,
     Affine,
     Algorithm,
     Context,
     Data,
     Fit,
+    Inputs,
     Labels,
     LinearForm,
     Matrix,
@@ -52,7 +55,13 @@ from app.ml.numerics.linear_models.coefficient_errors import as_json, form
 from app.ml.numerics.linear_models.fit_memory import lasso_bytes
 from app.ml.numerics.linear_models.fold_sums import mean_losses
 from app.ml.numerics.linear_models.lasso_bound import at_bound
-from app.ml.numerics.linear_models.lasso_designs import MAX_PRODUCT_COLUMNS, Design, Fold, designs
+from app.ml.numerics.linear_models.lasso_designs import (
+    MAX_PRODUCT_COLUMNS,
+    MAX_SPARSE_COLUMNS,
+    Design,
+    Fold,
+    designs,
+)
 from app.ml.numerics.linear_models.lasso_path import Problem
 from app.ml.numerics.linear_models.strength_choice import by_rule
 
@@ -255,12 +264,23 @@ def _seconds(params: Lasso, size: Size) -> float:
 
 
 def _memory(params: Lasso, size: Size) -> float:
+    folds = params.cv if params.selection != "fixed" else 0
     by_rows = size.columns > min(size.rows, MAX_PRODUCT_COLUMNS)
-    return lasso_bytes(size, params.cv if params.selection != "fixed" else 0, by_rows=by_rows)
+    needed = lasso_bytes(size, folds, by_rows=by_rows)
+    if by_rows and size.indicators and size.columns <= MAX_SPARSE_COLUMNS:  # rows may be sparse
+        return max(needed, lasso_bytes(size, folds, by_rows=False))
+    return needed
+
+
+def _faults(_: Lasso, inputs: Inputs) -> Iterator[Fault]:
+    if inputs.texts and inputs.size.columns > MAX_SPARSE_COLUMNS:
+        yield Fault("", f"Sparse rows of more than {MAX_SPARSE_COLUMNS} columns are not learned from.")
 
 
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION},
+    accepts={Accepts.INDICATORS},
+    faults=_faults,
     params=Lasso,
     state=State,
     fit=fit,

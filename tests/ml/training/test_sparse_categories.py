@@ -20,6 +20,8 @@ FITS = {
     "ridge of classes": ("plan", {"name": "ridge"}, 1e-9),
     "logistic": ("plan", {"name": "logistic"}, 1e-6),
     "linear_sgd": ("plan", {"name": "linear_sgd"}, 1e-9),
+    "lasso": ("price", {"name": "lasso", "l1": 0.01}, 1e-7),
+    "lasso by folds": ("price", {"name": "lasso", "selection": "one_standard_error"}, 1e-5),
 }
 """Target, algorithm, and the largest difference of predictions: of `logistic` that of its tolerance."""
 

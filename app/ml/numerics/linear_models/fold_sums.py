@@ -5,16 +5,19 @@ Source: Chan, Golub & LeVeque (1983), Amer. Statist. 37:242.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import numpy as np
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
+from app.ml.contract.sparse_rows import SparseRows, sparse
 from app.ml.numerics.linear_algebra.solve import EPS
 from app.ml.numerics.linear_models.lasso_path import Moments
 
 BLOCK = 1024
 """Rows worked on at a time."""
+FAR = 1e3
+"""Squares of an origin over those about it from which a column is far away: three digits."""
 
 
 class Point(NamedTuple):
@@ -46,6 +49,9 @@ class Sums(NamedTuple):
     @classmethod
     def of(cls, data: Data, origin: Point, rows: Labels | None = None) -> Self:
         """Sums of all rows, or of these."""
+        if sparse(data.x) is not None:
+            part = data if rows is None else data.take(rows)
+            return cls._of_sparse(cast("SparseRows", part.x), part, origin)
         d, n = data.x.shape[1], len(data.x) if rows is None else len(rows)
         gram, product, inputs, square, target, weight = np.zeros((d, d)), np.zeros(d), np.zeros(d), 0.0, 0.0, 0.0
         for start in range(0, n, BLOCK):
@@ -62,6 +68,24 @@ class Sums(NamedTuple):
             product += b @ a
             square += float(b @ b)
         return cls(gram, product, square, inputs, target, weight)
+
+    @classmethod
+    def _of_sparse(cls, x: SparseRows, data: Data, origin: Point) -> Self:
+        """The same of sparse rows, which stay so: the origin is taken off the sums, or off columns far away."""
+        w, b, start = data.weights, data.y - origin.target, origin.inputs
+        scaled = x.csr * np.sqrt(w)[:, None]
+        whole, weight, target = w @ x, float(w.sum()), float(w @ b)
+        crossed = np.outer(whole, start)
+        gram = (scaled.T @ scaled).toarray() - crossed - crossed.T + weight * np.outer(start, start)
+        product, inputs = x.T @ (w * b) - target * start, whole - weight * start
+        if (far := np.flatnonzero(weight * start**2 > FAR * np.maximum(gram.diagonal(), 0.0))).size:
+            apart = x.csr[:, far].toarray() - start[far]
+            pull = apart * w[:, None]
+            product[far], inputs[far] = pull.T @ b, pull.sum(axis=0)
+            gram[far] = (x.T @ pull).T - np.outer(inputs[far], start)
+            gram[:, far] = gram[far].T
+            gram[np.ix_(far, far)] = apart.T @ pull
+        return cls(gram, product, float(w @ (b * b)), inputs, target, weight)
 
     @classmethod
     def union(cls, parts: Sequence[Self]) -> Self:

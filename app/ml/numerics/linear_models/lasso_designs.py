@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from app.ml.contract.algorithm import Data, Labels
+from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.linear_algebra.solve import centred
 from app.ml.numerics.linear_models.fold_sums import Point, Sums, mean_point
 from app.ml.numerics.linear_models.lasso_path import Problem
@@ -14,6 +15,8 @@ from app.ml.numerics.linear_models.lasso_rows import LassoRows
 
 MAX_PRODUCT_COLUMNS = 1000
 """Columns up to which products of all of them are computed, if there are as many rows."""
+MAX_SPARSE_COLUMNS = 3_000
+"""The same of sparse rows, however many there are."""
 
 
 class Design(NamedTuple):
@@ -36,7 +39,8 @@ def designs(data: Data, left: Sequence[Labels], *, free: bool, pulled: bool) -> 
     free: there is an intercept without a penalty. pulled: there is one that counts as a coefficient, the last.
     """
     n, d = data.x.shape
-    by_rows = d > min(n, MAX_PRODUCT_COLUMNS)  # products of all columns would cost more than paths on few of them
+    # Products of all columns would cost more than paths on few of them.
+    by_rows = sparse(data.x) is None and d > min(n, MAX_PRODUCT_COLUMNS)
     return (_of_rows if by_rows else _of_sums)(data, left, free, pulled)
 
 
