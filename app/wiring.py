@@ -122,7 +122,7 @@ def build(settings: Settings, *, role: str) -> Services:
         files=Files(work, settings),
         uploads=Uploads(work, datasets, settings),
         submission=Submission(work, announce, settings),
-        jobs=Jobs(work),
+        jobs=Jobs(work, pointers),
         attempts=attempts,
         recovery=Recovery(work, announce, settings, attempts.counts),
         reproduction=Reproduction(work),

@@ -3,6 +3,7 @@
 from sqlalchemy import text
 
 from app.services.jobs import Jobs
+from app.services.pointer_cache import Pointers
 
 
 def empty(work, pointers):
@@ -11,7 +12,7 @@ def empty(work, pointers):
         unfinished = w.session.scalars(text("select id from jobs where finished_at is null")).all()
         names = w.session.scalars(text("select name from models")).all()
     for job in unfinished:
-        Jobs(work).cancel(job)
+        Jobs(work, Pointers(work, 0.0)).cancel(job)
     with work() as w:
         w.session.execute(text("delete from aliases"))
         w.session.execute(text("delete from alias_moves"))

@@ -33,7 +33,7 @@ from app.services.model_settings import MLSERVER
 from app.services.pointer_cache import Found, ModelUnavailable
 from app.services.unserved_files import explain_unserved
 from app.settings import Settings
-from app.store.pointer import Pointer
+from app.store.pointer import ANY, Freshness, Pointer
 from app.suggestions import no_such
 
 log = structlog.get_logger(__name__)
@@ -118,16 +118,16 @@ class FolderModels:
             raise CorruptModel("The file of the model has changed, and is not loaded yet.")
         return read.model
 
-    def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None:  # noqa: ARG002  nothing here has revisions
+    def at_hand(self, reference: VersionRef, demand: Freshness = ANY) -> Found | None:  # noqa: ARG002  nothing here has revisions
         versions = self._served.get(reference.model)
         if not versions or reference.alias is not None:
             return None
         version = versions.get(max(versions) if reference.version is None else reference.version)
         return None if version is None else Found(version.pointer)
 
-    async def current(self, reference: VersionRef, least: int = 0) -> Found:
+    async def current(self, reference: VersionRef, demand: Freshness = ANY) -> Found:
         """Raises ModelNotFound, ModelUnavailable, VersionNotFound, AliasNotFound."""
-        found = self.at_hand(reference, least)
+        found = self.at_hand(reference, demand)
         if found is not None:
             return found
         if not self._served.get(reference.model):

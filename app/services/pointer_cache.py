@@ -15,7 +15,7 @@ from app.project_context import PROJECT
 from app.services.database_outage import COLD_SECONDS, Outage
 from app.services.single_flight import SingleFlight, within
 from app.store.database_errors import to_log
-from app.store.pointer import CHAMPION, Pointer
+from app.store.pointer import ANY, CHAMPION, Freshness, Pointer
 
 if TYPE_CHECKING:
     from app.store.unit_of_work import WorkFactory
@@ -69,37 +69,37 @@ class Pointers:
         self._seconds = seconds
         self._stale_seconds = stale_seconds
         self._clock = clock
-        self._flights: SingleFlight[tuple[_Own, int, int], Pointer] = SingleFlight(2, "pointers")
+        self._flights: SingleFlight[tuple[_Own, Freshness, int], Pointer] = SingleFlight(2, "pointers")
         self._known: dict[_Own, _Known] = {}
         self._lock = Lock()
         self._generation = 0
         self._attempt: Future[Pointer] | None = None
         self.outage = Outage(clock)
 
-    def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None:
-        """A fresh pointer, or in an outage an older one, that has at least this revision."""
+    def at_hand(self, reference: VersionRef, demand: Freshness = ANY) -> Found | None:
+        """A fresh pointer, or in an outage an older one, that reaches the demand."""
         known = self._known.get(_own(reference))
-        if known is None or known.found.pointer.revision < least:
+        if known is None or not demand.reached(known.found.pointer):
             return None
         if self._clock() - known.read_at < self._seconds:
             return known.found
         if self.outage.since is None:
             return None
-        stale = self._stale(reference, least)
+        stale = self._stale(reference, demand)
         if stale is not None:
             self._retry(reference)
         return stale
 
-    async def current(self, reference: VersionRef, least: int = 0) -> Found:
-        """The version as of `at_hand`, else from the database.
+    async def current(self, reference: VersionRef, demand: Freshness = ANY) -> Found:
+        """The version as of `at_hand`, else from the database; older than demanded where newer ones were deleted.
 
         Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable,
         DatabaseNotPrepared.
         """
-        found = self.at_hand(reference, least) or await self._renewed(reference, least)
-        if found.pointer.revision < least:  # that read may have begun before the move that the caller knows of
-            found = await self._renewed(reference, least)
-        if found.pointer.revision < least:
+        found = self.at_hand(reference, demand) or await self._renewed(reference, demand)
+        if not demand.reached(found.pointer):  # that read may have begun before the move that the caller knows of
+            found = await self._renewed(reference, demand)
+        if found.pointer.revision < demand.revision:
             raise RevisionNotReached(f"The alias is at revision {found.pointer.revision}.")
         return found
 
@@ -109,11 +109,11 @@ class Pointers:
         if not self.outage.seconds_left():
             raise self.outage.problem
 
-    def fetch(self, reference: VersionRef, least: int = 0) -> Future[Pointer]:
+    def fetch(self, reference: VersionRef, demand: Freshness = ANY) -> Future[Pointer]:
         """From the database. The outcome may be ModelNotFound, VersionNotFound or AliasNotFound."""
         generation = self._generation
         return self._flights.join(
-            (_own(reference), least, generation), lambda: self._read(reference, least, generation)
+            (_own(reference), demand, generation), lambda: self._read(reference, demand, generation)
         )
 
     def alias_moved(self, model: str, alias: str) -> None:
@@ -123,6 +123,13 @@ class Pointers:
         for reference in changed:
             with suppress(Exception):  # the move is done; the next read tries again
                 self.fetch(reference).result(COLD_SECONDS)
+
+    def version_reported(self, model: str, version: int) -> None:
+        """Predict with this version from now on, or a newer one, where the newest predicts."""
+        newest = _own(VersionRef(model))
+        known = self._known.get(newest)
+        if known is None or not Freshness(version=version).reached(known.found.pointer):
+            self._forget({newest}.__contains__)
 
     def changed(self, model: str, version: int | None = None) -> None:
         """Forget all versions of a model, or one: they were deleted, or clusters have other names."""
@@ -145,9 +152,9 @@ class Pointers:
             for own in list(filter(changed, self._known)):
                 del self._known[own]
 
-    def _read(self, reference: VersionRef, least: int, generation: int) -> Pointer:
+    def _read(self, reference: VersionRef, demand: Freshness, generation: int) -> Pointer:
         known, began = self._known.get(_own(reference)), self._clock()
-        if known is not None and began - known.read_at < self._seconds and known.found.pointer.revision >= least:
+        if known is not None and began - known.read_at < self._seconds and demand.reached(known.found.pointer):
             return known.found.pointer  # landed between the caller's look and now
         try:
             with self._work() as w:
@@ -173,9 +180,9 @@ class Pointers:
                     self._known.clear()
                 self._known[_own(reference)] = known
 
-    def _stale(self, reference: VersionRef, least: int) -> Found | None:
+    def _stale(self, reference: VersionRef, demand: Freshness) -> Found | None:
         known = self._known.get(_own(reference))
-        if known is None or known.found.pointer.revision < least:
+        if known is None or not demand.reached(known.found.pointer):
             return None
         age = self._clock() - known.read_at
         return Found(known.found.pointer, int(age)) if age < self._stale_seconds else None
@@ -188,22 +195,22 @@ class Pointers:
         self._attempt = self.fetch(reference)
         return self._attempt
 
-    async def _renewed(self, reference: VersionRef, least: int) -> Found:
+    async def _renewed(self, reference: VersionRef, demand: Freshness) -> Found:
         """From the database; what is known already if that takes long or fails."""
         if self.outage.seconds_left():
-            flight, patience = self.fetch(reference, least), self.outage.seconds_left()
+            flight, patience = self.fetch(reference, demand), self.outage.seconds_left()
         else:
             attempt = self._retry(reference)
             if attempt is None:
                 raise self.outage.problem
             flight, patience = attempt, COLD_SECONDS
-        if self._stale(reference, least) is not None:
+        if self._stale(reference, demand) is not None:
             patience = LATE_SECONDS
         if not await within(flight, patience):
             self.outage.begin()
         elif flight.exception() is None or isinstance(flight.exception(), ValiantError):
             return Found(flight.result())
-        stale = self._stale(reference, least)
+        stale = self._stale(reference, demand)
         if stale is None:
             raise self.outage.problem
         return stale

@@ -25,7 +25,7 @@ from app.services.pointer_cache import Found
 from app.services.prediction_counts import Level, Tally
 from app.services.single_flight import SingleFlight, within
 from app.settings import KiB, MiB, Settings
-from app.store.pointer import Pointer
+from app.store.pointer import ANY, Freshness, Pointer
 from app.suggestions import no_such
 
 _UNTIMED = nullcontext()
@@ -62,9 +62,9 @@ class Served(NamedTuple):
 class Pointing(Protocol):
     """Versions that references mean, as `app.services.pointer_cache.Pointers` finds them in the database."""
 
-    def at_hand(self, reference: VersionRef, least: int = 0) -> Found | None: ...
+    def at_hand(self, reference: VersionRef, demand: Freshness = ANY) -> Found | None: ...
 
-    async def current(self, reference: VersionRef, least: int = 0) -> Found: ...
+    async def current(self, reference: VersionRef, demand: Freshness = ANY) -> Found: ...
 
     async def demand_database(self, reference: VersionRef) -> None: ...
 
@@ -81,17 +81,19 @@ class Predictions:
         """Seconds a byte, by digest and order of magnitude of the body."""
         self._unmeasured = 0
 
-    async def serve(self, model: str, version: int | None = None, alias: str | None = None, least: int = 0) -> Served:
+    async def serve(
+        self, model: str, version: int | None = None, alias: str | None = None, demand: Freshness = ANY
+    ) -> Served:
         """The version that is meant, ready to predict. While another thread reads the database, the event loop is free.
 
         Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable, CorruptModel,
         GoldenMismatch.
         """
-        return await self.ready(wanted_of(model, version, alias, least), least)
+        return await self.ready(wanted_of(model, version, alias, demand), demand)
 
-    async def ready(self, reference: VersionRef, least: int = 0) -> Served:
+    async def ready(self, reference: VersionRef, demand: Freshness = ANY) -> Served:
         """The model as of `serve`."""
-        found = await self.pointers.current(reference, least)
+        found = await self.pointers.current(reference, demand)
         model = self.memory.get(found.pointer.digest)
         if model is None:
             self.tally.looked_up(Level.MEMORY, found=False)
@@ -100,7 +102,7 @@ class Predictions:
         return Served(found.pointer, model, found.stale_seconds)
 
     def at_hand(
-        self, reference: VersionRef, size: int, seconds: float | None, least: int = 0, *, plain: bool = False
+        self, reference: VersionRef, size: int, seconds: float | None, demand: Freshness = ANY, *, plain: bool = False
     ) -> Served | None:
         """The model as of `ready`, if a body of so many bytes can be processed without waiting for anything or anybody.
 
@@ -108,7 +110,7 @@ class Predictions:
         nothing else, so that its size shows how much there is to do.
         """
         self._compiling.came(size)
-        found = self.pointers.at_hand(reference, least) if seconds is None else None
+        found = self.pointers.at_hand(reference, demand) if seconds is None else None
         if found is None:
             return None
         pointer, stale_seconds = found
@@ -254,14 +256,17 @@ def check_policy(served: Served, policy: Policy) -> None:
         raise InvalidRequest(faults=faults)
 
 
-def wanted_of(model: str, version: int | None, alias: str | None, least: int = 0) -> VersionRef:
-    """least: the revision in X-Min-Revision. Raises InvalidRequest for what excludes each other."""
+def wanted_of(model: str, version: int | None, alias: str | None, demand: Freshness = ANY) -> VersionRef:
+    """demand: that of X-Min-Revision and X-Min-Version. Raises InvalidRequest for what excludes each other."""
     faults = []
     if version is not None and alias is not None:
         faults += [Fault("/query/alias", "Give a version or an alias, not both.")]
-    if version is not None and least:
+    if version is not None and demand.revision:
         detail = "A version never moves; send X-Min-Revision with an alias, or without a version."
         faults += [Fault("/header/X-Min-Revision", detail)]
+    if demand.version and (version is not None or alias is not None):
+        detail = "It is of the newest version; leave it out where a version or an alias is chosen."
+        faults += [Fault("/header/X-Min-Version", detail)]
     if faults:
         raise InvalidRequest(faults=faults)
     return VersionRef(model, version, alias)

@@ -27,3 +27,18 @@ class Pointer(NamedTuple):
         model, version, digest, size_bytes, revision, names = row
         pointer = cls(model, version, digest, size_bytes, revision)
         return pointer if names is None else pointer._replace(names={int(key): name for key, name in names.items()})
+
+
+class Freshness(NamedTuple):
+    """Demand of a caller who knows of a change: an older pointer is read anew from the database."""
+
+    revision: int = 0
+    """Smallest revision of the alias."""
+    version: int = 0
+    """Smallest version where the newest predicts; an alias that leads to the version leaves it without meaning."""
+
+    def reached(self, pointer: Pointer) -> bool:
+        return pointer.revision >= self.revision and (pointer.revision > 0 or pointer.version >= self.version)
+
+
+ANY = Freshness()

@@ -11,12 +11,14 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
+import valiant
 from app.errors import ModelNotFound
 from app.main import create_app
 from app.ml.contract.model_reference import VersionRef
 from app.services.aliases import Aliases
 from app.services.models import Models
 from app.services.pointer_cache import Pointers
+from app.store.pointer import Freshness
 
 ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"]]}
 MATRIX = {"inputs": [{"name": "width", "shape": [1], "datatype": "FP64", "data": [0.2]},
@@ -131,6 +133,43 @@ def test_a_version_has_no_revision(client, name):
     assert [error["pointer"] for error in response.json()["errors"]] == ["/header/X-Min-Revision"]
 
 
+def test_another_process_predicts_with_a_version_that_the_caller_knows_of(slow, services, name, publish):
+    sweep = {"vary": [{"column": "width", "points": 3}], "fixed": {"length": 5.1, "size": "small"}}
+    assert version_of(predict(slow, name)) == 2
+    for seed in (2, 3, 4):
+        made = publish(services.work, name, seed=seed).version
+        assert version_of(predict(slow, name)) == made - 1  # its pointer is fresh
+        sent = {"X-Min-Version": str(made)}
+        if seed == 2:
+            assert version_of(predict(slow, name, **sent)) == made
+        elif seed == 3:
+            assert version_of(infer(slow, name, **sent)) == made
+        else:
+            assert slow.post(f"/v1/models/{name}/sweep", json=sweep, headers=sent).json()["version"] == made
+        assert version_of(predict(slow, name)) == made
+    with services.work() as w:
+        w.models.delete_version(name, 5)
+    assert version_of(predict(slow, name, **{"X-Min-Version": "6"})) == 4, "one that is gone is no fault"
+    move(slow, name, 1)
+    assert version_of(predict(slow, name, **{"X-Min-Version": "4"})) == 1, "the newest does not predict"
+    for query in ("?version=1", "?alias=champion"):
+        response = predict(slow, name, query=query, **{"X-Min-Version": "1"})
+        assert [error["pointer"] for error in response.json()["errors"]] == ["/header/X-Min-Version"]
+
+
+def test_the_client_demands_what_it_has_read(api_factory, services, client, name, publish):
+    _, address = api_factory(pointer_seconds=3600.0)
+    rows = [{"length": 5.1, "width": 0.2, "size": "small"}]
+    with valiant.connect(address) as other:
+        assert other.model(name).predict(rows).version == 2
+        assert publish(services.work, name, seed=2).version == 3
+        assert other.model(name).predict(rows).version == 3
+        for version in (1, 2):
+            move(client, name, version)
+            assert other.model(name).predict(rows).version == version
+        assert other.model(name).predict(rows, version=3).version == 3
+
+
 @contextmanager
 def held(engine):
     """`began`, `go`: the first read of a pointer waits after it has its row."""
@@ -175,12 +214,12 @@ def test_a_read_that_began_before_a_change_is_neither_joined_nor_kept(services, 
 def test_whoever_insists_does_not_share_a_read_that_began_before_the_move(services, name):
     pointers, other = Pointers(services.work, 3600.0), Aliases(services.work, Pointers(services.work, 0.0))
     with held(services.work.engine) as (began, go):
-        early = pointers.fetch(VersionRef(name), 1)  # somebody who guesses
+        early = pointers.fetch(VersionRef(name), Freshness(1))  # somebody who guesses
         assert began.wait(10)
         moved, _ = other.move(name, "champion", 1, if_match=None, request_id=None)
 
         async def insist():
-            late = asyncio.create_task(pointers.current(VersionRef(name), moved.revision))
+            late = asyncio.create_task(pointers.current(VersionRef(name), Freshness(moved.revision)))
             await asyncio.sleep(0.05)
             go.set()
             return await late

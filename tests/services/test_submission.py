@@ -27,6 +27,7 @@ from app.ml.training.related_rows import check_relations
 from app.schemas.jobs import JobState
 from app.services.attempts import Attempts
 from app.services.jobs import Jobs
+from app.services.pointer_cache import Pointers
 from app.services.recovery import Recovery
 from app.services.submission import Submission
 from app.store.engine import make_engine
@@ -44,7 +45,7 @@ class Desk:
         self.dataset = add_iris(self.work)
         self.announced = []
         self.submission = self.made()
-        self.jobs = Jobs(self.work)
+        self.jobs = Jobs(self.work, Pointers(self.work, 0.0))
         self.attempts = Attempts(self.work, self.announced.append, settings)
         self.recovery = Recovery(self.work, self.announced.append, settings, self.attempts.counts)
 

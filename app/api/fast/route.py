@@ -64,7 +64,7 @@ class Call(NamedTuple):
 
 Respond = Callable[[Call, Sent], Reply | Coroutine[Any, Any, Reply]]
 """The response to a body. A coroutine where there is something to wait for."""
-READ = (b"content-type", b"accept", b"x-request-timeout", b"x-min-revision")
+READ = (b"content-type", b"accept", b"x-request-timeout", b"x-min-revision", b"x-min-version")
 """Headers that define, with the address, how a body is processed."""
 
 

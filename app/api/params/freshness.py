@@ -1,4 +1,4 @@
-"""Headers for the least revision of an alias, and for the age of the replica's copy of it."""
+"""Headers for the revision or the version that a caller knows of, and for the age of the replica's copy of it."""
 
 from typing import Annotated
 
@@ -16,6 +16,17 @@ MinRevision = Annotated[
     ),
 ]
 """With a default of None: `x_min_revision: MinRevision = None`."""
+MinVersion = Annotated[
+    int | None,
+    Header(
+        ge=1,
+        lt=2**31,
+        description="Version that the caller knows to exist, as a job that succeeded names it: where the newest "
+        "version predicts, an older one is read anew from the database. Without meaning where `champion` is set; "
+        "a version that was deleted since is no fault.",
+    ),
+]
+"""As `MinRevision`."""
 STALE = "X-Model-Stale-Seconds"
 DESCRIPTION = (
     "Age in seconds of what is known about the version or alias, sent only if the database could not confirm it in "

@@ -15,7 +15,7 @@ from app.api.edge.openapi import declare
 from app.api.edge.router import OPEN, PREDICT, Router
 from app.api.fast.route import Call, DirectRoute, Holds, Respond
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, VersionPath, seconds
-from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, MinVersion, stale_header
 from app.api.routes.health import check_readiness
 from app.formats.bytes import Sent
 from app.formats.tensor_decoding import refused
@@ -35,6 +35,7 @@ from app.schemas.open_inference import (
     ServerReadiness,
 )
 from app.services.predictions import Served
+from app.store.pointer import ANY, Freshness
 
 JSON_BYTES = "Inference-Header-Content-Length"
 HEADER = JSON_BYTES.lower().encode()
@@ -140,13 +141,15 @@ def infer_model(
     body: InferBody,  # noqa: ARG001  for the OpenAPI document
     x_request_timeout: RequestTimeout = None,
     x_min_revision: MinRevision = None,
+    x_min_version: MinVersion = None,
 ) -> Respond:
     """Predict, as `/v1/models/{model}/predict` does, from tensors to tensors; JSON, binary or both.
 
     A model of numbers only takes one matrix (rows, columns) of any name, with its columns in the order of the metadata.
     Every model takes a tensor per column, by its name. null, and NaN in bytes, are missing values.
     """
-    return partial(_infer, VersionRef(model), seconds(x_request_timeout), x_min_revision or 0)
+    demand = Freshness(x_min_revision or 0, x_min_version or 0)
+    return partial(_infer, VersionRef(model), seconds(x_request_timeout), demand)
 
 
 @inferring.post(
@@ -162,7 +165,7 @@ def infer_version(
     x_request_timeout: RequestTimeout = None,
 ) -> Respond:
     """Predict like `infer_model`, by this version."""
-    return partial(_infer, VersionRef(model, version), seconds(x_request_timeout), 0)
+    return partial(_infer, VersionRef(model, version), seconds(x_request_timeout), ANY)
 
 
 def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
@@ -177,12 +180,12 @@ def _metadata(served: Served, versions: Sequence[int]) -> ModelMetadata:
 
 
 def _infer(
-    reference: VersionRef, within: float | None, least: int, call: Call, body: Sent
+    reference: VersionRef, within: float | None, demand: Freshness, call: Call, body: Sent
 ) -> Reply | Coroutine[Any, Any, Reply]:
     services = call.app.services
-    served = services.predictions.at_hand(reference, len(body), within, least, plain=_is_plain(call))
+    served = services.predictions.at_hand(reference, len(body), within, demand, plain=_is_plain(call))
     if served is None:
-        return _in_turn(reference, within, least, call, body)
+        return _in_turn(reference, within, demand, call, body)
     services.admission.check()
     return _reply(call, served, _respond(call, body, served))
 
@@ -210,10 +213,10 @@ def _lead(headers: Headers) -> int:
     return end if end <= LONGEST_HEAD else 0
 
 
-async def _in_turn(reference: VersionRef, within: float | None, least: int, call: Call, body: Sent) -> Reply:
+async def _in_turn(reference: VersionRef, within: float | None, demand: Freshness, call: Call, body: Sent) -> Reply:
     services = call.app.services
     async with services.admission.enter(within) as place:
-        served = await services.predictions.ready(reference, least)
+        served = await services.predictions.ready(reference, demand)
         if services.predictions.is_quick(served, len(body)):
             requested = _read(call, body, served.model)
             predicted = await services.predictions.predicted(served, requested.raw, place.begin)

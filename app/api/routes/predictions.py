@@ -14,7 +14,7 @@ from app.api.edge.openapi import declare
 from app.api.edge.router import PREDICT, Router
 from app.api.fast.route import Call, DirectRoute, Holds, Respond, by_the_route
 from app.api.params.common import CONFIDENCE, ModelPath, RequestTimeout, seconds
-from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, MinVersion, stale_header
 from app.api.params.rejection_and_costs import (
     CostRows,
     MinMargin,
@@ -39,6 +39,7 @@ from app.schemas.predictions import Prediction
 from app.services.predictions import Served, check_extras, wanted_of
 from app.services.rejected_rows import check_review
 from app.settings import KiB
+from app.store.pointer import Freshness
 
 
 class _MediaTypes(NamedTuple):
@@ -118,6 +119,7 @@ def predict_rows(  # noqa: PLR0917  passed by name
     ] = False,
     x_request_timeout: RequestTimeout = None,
     x_min_revision: MinRevision = None,
+    x_min_version: MinVersion = None,
 ) -> Respond:
     """Predict. Without `version` and `alias`: by the alias `champion` if it is set, else by the newest version.
 
@@ -156,10 +158,10 @@ def predict_rows(  # noqa: PLR0917  passed by name
     for a version, and `X-Filed-Reviews` is their number. Of two classes `threshold` moves the border between them.
     """
     band, prices = (reject_low, reject_high), (costs, reject_cost)
-    least = x_min_revision or 0
+    demand = Freshness(x_min_revision or 0, x_min_version or 0)
     request = _PredictionRequest(
-        wanted_of(model, version, alias, least),
-        least,
+        wanted_of(model, version, alias, demand),
+        demand,
         forms,
         Extras(policy_of(min_probability, min_margin, band, prices, threshold), confidence, _names(include), top),
         on_error == "null",
@@ -178,8 +180,7 @@ class _PredictionRequest(NamedTuple):
     """Options of a prediction, shared by bodies to one address."""
 
     reference: VersionRef
-    least: int
-    """Smallest acceptable revision of the alias."""
+    demand: Freshness
     forms: _MediaTypes
     extras: Extras
     let_bad_rows_pass: bool
@@ -199,7 +200,7 @@ def _predict(request: _PredictionRequest, call: Call, body: Sent) -> Reply | Cor
     if request.review or request.extras.explains:
         return _in_turn(request, call, body)
     served = services.predictions.at_hand(
-        request.reference, len(body), request.within, request.least, plain=request.plain
+        request.reference, len(body), request.within, request.demand, plain=request.plain
     )
     if served is None:
         return _in_turn(request, call, body)
@@ -220,7 +221,7 @@ def _respond(request: _PredictionRequest, call: Call, body: Sent, served: Served
 async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply:
     predictions = call.app.services.predictions
     async with call.app.services.admission.enter(request.within) as place:
-        served = await predictions.ready(request.reference, request.least)
+        served = await predictions.ready(request.reference, request.demand)
         check_extras(served, request.extras)
         if request.review:
             check_review(served, request.extras)

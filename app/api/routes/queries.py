@@ -10,9 +10,10 @@ from pydantic import BaseModel
 from app.api.edge.openapi import declare
 from app.api.edge.router import PREDICT, READ, Router
 from app.api.params.common import ModelPath, RequestTimeout, ServicesDep, seconds
-from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, stale_header
+from app.api.params.freshness import DESCRIPTION, STALE, MinRevision, MinVersion, stale_header
 from app.ml.operations import QueryEntry, calculator_entries, query_entries
 from app.ml.query import Options, Subject
+from app.store.pointer import Freshness
 from app.wire import Wire
 
 router = Router(needs=PREDICT)
@@ -33,8 +34,9 @@ class _ModelQuery:
         ] = None,
         x_request_timeout: RequestTimeout = None,
         x_min_revision: MinRevision = None,
+        x_min_version: MinVersion = None,
     ) -> None:
-        self._reference = version, alias, x_min_revision or 0
+        self._reference = version, alias, Freshness(x_min_revision or 0, x_min_version or 0)
         self._response = response
         self._services = services
         self._timeout = x_request_timeout

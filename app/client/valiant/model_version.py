@@ -37,6 +37,10 @@ class _Predicting(Record[M]):
         """The version, in the query of an address."""
         return {}
 
+    def _newest(self, _chosen: Mapping[str, Any]) -> dict[str, str]:
+        """Headers that demand what is known to exist, whichever process of the service responds."""
+        return {}
+
     def _predict(self, /, rows: Any, **options: Any) -> Steps[Any]:
         """Predict rows: a table of pandas, polars or pyarrow, an array of numpy, or objects, or one object.
 
@@ -48,9 +52,10 @@ class _Predicting(Record[M]):
         query = {**self._chosen, **{name: _listed(value) for name, value in options.items()}}
         if frames.is_frame(rows):
             return (yield from self._predict_table(rows, query))
-        body: dict[str, Any] = {"body": frames.rows_of(rows)}
+        body: dict[str, Any] = {"body": frames.rows_of(rows), "headers": self._newest(query)}
         if frames.is_array(rows):
-            body = {"content": frames.npy(rows), "headers": {"Content-Type": frames.NPY}}
+            headers = {**self._newest(query), "Content-Type": frames.NPY}
+            body = {"content": frames.npy(rows), "headers": headers}
         found = yield from self._json(*self._query("predict"), query=query, **body)
         return frames.array(found["predictions"]) if frames.is_array(rows) else Prediction(self.driver, found)
 
@@ -76,7 +81,7 @@ class _Predicting(Record[M]):
                 *self._query("predict"),
                 query=query,
                 content=b"".join(frames.packed(batch)),
-                headers={"Content-Type": frames.ARROW, "Accept": frames.ARROW},
+                headers={**self._newest(query), "Content-Type": frames.ARROW, "Accept": frames.ARROW},
             )
             found.append(frames.unpacked(reply.body))
             query = {name: value for name, value in query.items() if name != "alias"}
@@ -94,7 +99,8 @@ class _Predicting(Record[M]):
         """
         whole = body if rows is None else {**frames.rows_of(rows), **body}
         chosen = {**self._chosen, "confidence": confidence}
-        found: dict[str, Any] = yield from self._json(*self._query(name), query=chosen, body=whole)
+        headers = self._newest(chosen)
+        found: dict[str, Any] = yield from self._json(*self._query(name), query=chosen, body=whole, headers=headers)
         return found
 
     def _query(self, name: str) -> tuple[str, str, str, str]:
@@ -239,6 +245,14 @@ class Model(_Predicting[M]):
     @property
     def _model(self) -> str:
         return self.name
+
+    def _newest(self, chosen: Mapping[str, Any]) -> dict[str, str]:
+        if "alias" in chosen or "version" in chosen:
+            return {}
+        for alias in self.aliases:
+            if alias["alias"] == "champion":
+                return {"X-Min-Revision": str(alias["revision"])}
+        return {} if self.latest_version is None else {"X-Min-Version": str(self.latest_version)}
 
     @operation
     def version(self, number: int | None = None) -> Steps[Version[M]]:

@@ -8,6 +8,7 @@ from app.ml.job import Outcome
 from app.schemas.problems import Problem
 from app.services.attempts import Attempts
 from app.services.jobs import Jobs
+from app.services.pointer_cache import Pointers
 from app.services.recovery import Recovery
 from app.store.engine import make_engine
 from app.store.job_records import NewJob
@@ -33,7 +34,7 @@ class World:
         self.settings = settings
         self.work = WorkFactory(make_engine(settings, role="test"))
         self.announced = []
-        self.jobs = Jobs(self.work)
+        self.jobs = Jobs(self.work, Pointers(self.work, 0.0))
         self.attempts = Attempts(self.work, self.announced.append, settings)
         self.recovery = Recovery(self.work, self.announced.append, settings, self.attempts.counts)
         self.dataset = add_iris(self.work)

@@ -1,9 +1,14 @@
 """Jobs as clients see them."""
 
+import asyncio
+
 import pytest
 
 from app.errors import InvalidRequest
+from app.ml.contract.model_reference import VersionRef
 from app.schemas.jobs import JobState
+from app.services.jobs import Jobs
+from app.services.pointer_cache import Pointers
 
 
 def test_pages_go_from_the_newest_to_the_oldest(world):
@@ -41,3 +46,25 @@ def test_a_result_of_a_later_release_is_left_out(world):
     )
     job = world.jobs.get(job_id)
     assert (job.kind, job.state, job.result) == ("of_tomorrow", JobState.SUCCEEDED, None)
+
+
+def test_a_process_predicts_with_each_version_that_it_reported(world):
+    pointers = Pointers(world.work, 3600.0)
+    jobs, newest = Jobs(world.work, pointers), VersionRef("read-back")
+
+    def train():
+        claim = world.attempts.claim(world.submit(model="read-back"))
+        world.attempts.succeed(claim, world.outcome)
+        return claim.job_id
+
+    reads = (jobs.get, lambda _: jobs.page(1).items[0], jobs.cancel)
+    first = jobs.get(train())
+    assert asyncio.run(pointers.current(newest)).pointer.version == first.version
+    for read in reads:
+        job_id, before = train(), pointers.at_hand(newest)
+        assert before is not None, "the pointer is fresh, and older than the version"
+        job = read(job_id)
+        assert job.version == before.pointer.version + 1
+        assert asyncio.run(pointers.current(newest)).pointer.version == job.version
+        read(job_id)
+        assert pointers.at_hand(newest).pointer.version == job.version, "reported again, it costs no read"
