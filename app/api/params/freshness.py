@@ -26,7 +26,7 @@ MinVersion = Annotated[
         "a version that was deleted since is no fault.",
     ),
 ]
-"""As `MinRevision`."""
+"""With a default of None too."""
 STALE = "X-Model-Stale-Seconds"
 DESCRIPTION = (
     "Age in seconds of what is known about the version or alias, sent only if the database could not confirm it in "

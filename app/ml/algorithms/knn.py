@@ -12,7 +12,8 @@ otherwise the prediction is null and flagged `unknown`, and the probabilities ar
 The nearest rows are found by a KD-tree or by looking at all of them; both give the same to the last bit. On request
 k-means centres stand for the rows, some for each class; in regression they have the mean of their rows.
 
-Distances are of the prepared columns. With `cosine` a row of zeros is at a right angle to all others. With ranges,
+Distances are of the prepared columns, in which two categories of a column are √2 apart, as far as two rows are in a
+scaled number in the mean of squares. With `cosine` a row of zeros is at a right angle to all others. With ranges,
 standard deviations and the covariance a column or a direction in which the training rows do not vary plays no part. A
 metric that is learned, of the form √((u − v)LᵀL(u − v)ᵀ), is the Euclidean one of Lx: a stored `lda` or `pca` model as
 `preprocessing.projection` is such an L.

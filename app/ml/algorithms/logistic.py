@@ -2,10 +2,10 @@ r"""Logistic regression: class probabilities from a weighted sum of the inputs.
 
 Minimises  −Σ wᵢ log P(yᵢ | xᵢ) / Σ wᵢ + ½λ‖β‖²  with  P(1 | x) = 1/(1 + exp(−xβ − b))  for two classes and
 the softmax of one score per class for more; the intercepts b are free. The loss is convex, and the penalty keeps the
-solution unique and finite even where a plane separates the classes perfectly. Newton's method where its matrix is
-small, else L-BFGS, in standardised coordinates, from the observed share of each class. On request it
-stops early: part of the rows is held out, stratified, and the coefficients that do best on those are kept. A class
-without rows has probability 0.
+solution unique and finite even where a plane separates the classes perfectly; λ = 0 is maximum likelihood. Newton's
+method where its matrix is small, else L-BFGS, in standardised coordinates, from the observed share of each class. On
+request it stops early: part of the rows is held out, stratified, and the coefficients that do best on those are kept. A
+class without rows has probability 0.
 
 A fit may start from the coefficients of another one: it takes fewer iterations to the same minimum.
 
@@ -22,6 +22,7 @@ Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, ch. 
 Byrd et al. (2011), SIAM J. Optim. 21:977; Battiti & Brunato, The LION Way, ch. 8.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -67,6 +68,16 @@ SEPARABLE = (
     "follows from it, and their errors are not reported. Probabilities so sure deserve doubt; a larger "
     "penalty is modest."
 )
+UNBOUNDED = (
+    "A plane separates the classes without a mistake: without a penalty the likelihood has no maximum, and the "
+    "coefficients grow until rounding stops them. Their errors are not reported. Set l2 above 0."
+)
+NEARLY_UNBOUNDED = (
+    "Some training rows have a probability of 1 but for rounding: perhaps a plane separates a part of the rows without "
+    "a mistake, and without a penalty some coefficients grow without limit. Set l2 above 0 to be sure of them."
+)
+SURE = 1e-8
+"""Loss of a row whose probability is 1 but for rounding."""
 OTHER_CLASSES = "The training rows do not have all classes of the version to start from: the fit started anew."
 
 
@@ -75,10 +86,11 @@ class Logistic(Params):
 
     l2: float | None = Field(
         None,
-        gt=0,
+        ge=0,
         le=1e12,
         description="Penalty beside the mean (not the sum) of the losses: minimises (Σ weight·log loss)/(Σ weight) + "
-        "½·l2·‖coefficients‖². Null: 1/(Σ weight), which is a penalty of 1 beside the sum.",
+        "½·l2·‖coefficients‖². Null: 1/(Σ weight), which is a penalty of 1 beside the sum. 0: maximum "
+        "likelihood, which has no solution where a plane separates the classes.",
     )
     solver: Literal["auto", "newton", "lbfgs"] = Field(
         "auto", description="Method of the minimisation; `auto` chooses by size."
@@ -124,14 +136,15 @@ def fit(params: Logistic, data: Data, context: Context, start: State | None = No
     apart = _separates(state, learned)
     if found.converged and watch.best is None and not apart and point.size <= MOST_UNKNOWNS:
         state = state._replace(factor=loss.errors(point, float(learned.weights.sum())))
+    sure = tuple(_sure_warnings(params, state, learned, apart=apart))
     return Fit(
         state,
-        converged=found.converged and watch.best is None,
+        converged=found.converged and watch.best is None and (params.l2 != 0 or not sure),
         iterations=found.iterations,
         curves=watch.curves,
         warnings=(
             *_warnings(params, found, watch),
-            *([SEPARABLE] if apart else []),
+            *sure,
             *([OTHER_CLASSES] if start is not None and not warm else []),
         ),
     )
@@ -273,6 +286,14 @@ class _Watch:
     def _validation(self, point: Vector, aside: Data) -> float:
         scores = _scores(State(*self.loss.linear(point), self.seen), aside.x)
         return float(np.average(losses(scores, _targets(aside.targets, self.seen)), weights=aside.weights))
+
+
+def _sure_warnings(params: Logistic, state: State, data: Data, *, apart: bool) -> Iterator[str]:
+    """On probabilities of 1, which only a penalty keeps from being exactly that. apart: by a plane."""
+    if apart:
+        yield UNBOUNDED if params.l2 == 0 else SEPARABLE
+    elif params.l2 == 0 and (losses(_scores(state, data.x), _targets(data.targets, state.seen)) < SURE).any():
+        yield NEARLY_UNBOUNDED
 
 
 def _warnings(params: Logistic, found: Minimum, watch: _Watch) -> tuple[str, ...]:

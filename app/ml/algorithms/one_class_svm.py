@@ -40,7 +40,6 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
-    Accepts,
     Algorithm,
     Context,
     Data,
@@ -188,7 +187,7 @@ ALGORITHM = Algorithm(
     memory=lambda params, size: machines.memory(params, size, bounded=False),
     seconds=_seconds,
     rowwise=True,
-    accepts={Accepts.INDEFINITE},
+    projects_kernels=lambda params: params.indefinite == "project",
     relations={Form.SQUARE: {Meaning.KERNEL}},
     outputs={
         "decision": Output("Decision value: above zero within the boundary, below zero outside.", predict),

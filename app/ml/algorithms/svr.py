@@ -37,7 +37,6 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
-    Accepts,
     Algorithm,
     Context,
     Data,
@@ -159,7 +158,7 @@ ALGORITHM = Algorithm(
     memory=machines.memory,
     seconds=machines.seconds,
     rowwise=True,
-    accepts={Accepts.INDEFINITE},
+    projects_kernels=lambda params: params.indefinite == "project",
     relations={Form.SQUARE: {Meaning.KERNEL}},
     summary=summary,
     breaks={

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidData
 from app.faults import Fault
 from app.ml.contract.capacity import Capacity, GibbsRisk
+from app.ml.contract.closed_forms import LeaveOneOut
 from app.ml.contract.column_units import Affine, ColumnUnits
 from app.ml.contract.data import JSON, Data, Labels, Matrix, Vector
 from app.ml.contract.linear_form import LinearForm
@@ -164,15 +165,6 @@ class Fit(Generic[S]):
     """Losses of members with equal votes on rows that they have not seen; None: not known."""
 
 
-class LeaveOneOut(NamedTuple):
-    """A closed form for what each row is predicted by a fit of all the others."""
-
-    predict: Callable[[Any, Data], NDArray[np.float64]]
-    """Maps (params, data) to predictions as those of `Algorithm.predict`; NaN in rows that need a fit without them."""
-    unscaled: Callable[[Any], bool]
-    """Maps params to True if shifting and scaling single columns leaves the predictions unchanged."""
-
-
 class WarmStart(NamedTuple):
     """A fit that starts from the state of another fit of the same columns and classes."""
 
@@ -216,6 +208,8 @@ class Algorithm(Generic[P, S]):
     accepts: frozenset[Accepts] | set[Accepts] = frozenset()
     relations: Mapping[Form, Collection[Meaning]] = field(default_factory=dict)
     """Forms and meanings of relations between rows that it can learn from, as `Data.relations`."""
+    projects_kernels: Callable[[P], bool] = lambda _: False
+    """True if a kernel of all pairs need not be positive semidefinite: these parameters project it."""
     edges_alone: bool = False
     """True if edges are enough, without columns."""
     edges_and_target: bool = False

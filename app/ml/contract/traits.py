@@ -33,9 +33,7 @@ class Accepts(StrEnum):
     """`Data.x` of a fit may be `SparseRows` of indicators beside numbers, where these are mostly 0: unless `faults`
     refuses texts with these parameters, the result is that of the array but for rounding and the tolerance of the fit.
     """
-    INDEFINITE = "indefinite"
-    """A kernel of all pairs need not be positive semidefinite: the algorithm rejects or projects it itself."""
 
 
-BEYOND_COLUMNS = frozenset({Accepts.UNKNOWN_PAIRS, Accepts.INDICATORS, Accepts.INDEFINITE})
+BEYOND_COLUMNS = frozenset({Accepts.UNKNOWN_PAIRS, Accepts.INDICATORS})
 """Traits that have no part in the preparation of columns."""

@@ -1,7 +1,5 @@
 """Relations between the rows of a table, read for a training."""
 
-from collections.abc import Collection
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -9,7 +7,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidData, InvalidRequest
 from app.faults import Fault
 from app.ml.catalogue import find
-from app.ml.contract.algorithm import Accepts, Meaning
+from app.ml.contract.algorithm import Meaning
 from app.ml.contract.relations import Relations
 from app.ml.preparation.arrow_columns import Raw
 from app.ml.training.edge_table import read_edges
@@ -26,8 +24,7 @@ def check_relations(planned: Plan, table: pa.Table) -> None:
     spec = planned.spec
     try:
         items = None if spec.item is None else read_items(table, spec.item)
-        raw, accepts = Raw.read(table, planned.inputs), find(spec.algorithm.name).algorithm.accepts
-        read_relations(spec, raw, items, planned.related, accepts=accepts)
+        read_relations(spec, Raw.read(table, planned.inputs), items, planned.related)
     except InvalidData as error:
         raise InvalidRequest(error.detail, faults=[*map(_of_request, error.faults)]) from None
 
@@ -42,18 +39,17 @@ def read_relations(
     raw: Raw,
     items: NDArray[np.str_] | None,
     related: RelatedTable | None,
-    *,
-    accepts: Collection[Accepts],
 ) -> Relations | None:
     """Between the rows of the table; None: none are given. Raises InvalidData, naming cells.
 
-    items: names of the rows. accepts: inputs that the algorithm accepts, as unknown values of a square may be.
+    items: names of the rows.
     """
     if spec.relations is None:
         return None
     given, meaning = spec.relations, Meaning(spec.relations.meaning)
     if given.form == "square":
-        check_square(raw, items, meaning, accepts)
+        algorithm = find(spec.algorithm.name).algorithm
+        check_square(raw, items, meaning, algorithm.accepts, definite=not algorithm.projects_kernels(spec.algorithm))
         square = raw.values.view()
         square.setflags(write=False)
         return Relations(meaning, square=square)

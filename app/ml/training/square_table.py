@@ -53,10 +53,12 @@ def _column_faults(column: TableColumn, spec: TrainSpec, rows: int) -> Iterator[
         yield Fault(at, f"The column {name!r} has values below 0.", "negative")
 
 
-def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, accepts: Collection[Accepts]) -> None:
+def check_square(
+    raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, accepts: Collection[Accepts], *, definite: bool
+) -> None:
     """Raises InvalidData for a table that is not a square of pairs, naming cells.
 
-    items: names of the rows. accepts: what the algorithm does.
+    items: names of the rows. accepts: what the algorithm does. definite: a kernel has to be positive semidefinite.
     """
     values, names = raw.values, tuple(column.name for column in raw.columns)
     if items is not None and set(names) == set(items.tolist()):
@@ -74,14 +76,17 @@ def check_square(raw: Raw, items: NDArray[np.str_] | None, meaning: Meaning, acc
             names,
             "The value differs from that of the same pair the other way round",
         )
-    if meaning == Meaning.KERNEL and Accepts.INDEFINITE not in accepts:
+    if meaning == Meaning.KERNEL and definite:
         _demand_inner_products(values)
 
 
 def _demand_inner_products(values: NDArray[np.float64]) -> None:
     """Raises InvalidData, with the smallest eigenvalue, for a symmetric kernel that is not positive semidefinite."""
     if (spectrum := negative_spectrum(values)) is not None:
-        detail = f"The kernel is not positive semidefinite: its smallest eigenvalue is {spectrum[0]:.6g}."
+        detail = (
+            f"The kernel is not positive semidefinite: its smallest eigenvalue is {spectrum[0]:.6g}. Choose another, "
+            "or a support vector machine with `indefinite` set to `project`."
+        )
         raise InvalidData(faults=[Fault("/relations/meaning", detail, "not_positive_semidefinite")])
 
 

@@ -124,7 +124,7 @@ class TrainingSet(NamedTuple):
             groups=None if (group := spec.validation.group) is None else read_groups(table, group, target.rows),
             times=None if (time := spec.validation.time) is None else read_times(table, time, target.rows),
             items=items,
-            relations=read_relations(spec, raw, items, planned.related, accepts=algorithm.accepts),
+            relations=read_relations(spec, raw, items, planned.related),
             class_weight=spec.class_weight,
             curriculum=read_curriculum(table, spec, target.rows),
             reference=None if (name := planned.reference) is None else read_classes(table.column(name), name),

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression as Peer
 from app.errors import InvalidData
 from app.ml.algorithms import logistic
 from app.ml.contract.algorithm import Affine, Context, Data, Task
+from app.ml.contract.sparse_rows import SparseRows
 from app.ml.numerics.linear_models import cross_entropy_minimum
 
 HOURS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])[:, None]
@@ -36,6 +37,46 @@ def test_the_published_example(solver):
     np.testing.assert_allclose(state.coef, [[2.564587]], atol=5e-7)
     assert logistic.objective(params, state, data) == pytest.approx(2.5030497 / 8, abs=1e-8)
     np.testing.assert_allclose(logistic.predict(params, state, np.array([[2.25]])), [[0.5, 0.5]], atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("as_rows", [np.asarray, lambda x: SparseRows(sparse.csr_array(x))], ids=["array", "sparse"])
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e6])
+def test_maximum_likelihood(solver, as_rows, constant):
+    """B8.1 again, without a penalty, beside a column that does not vary: errors as those of statsmodels."""
+    x = np.column_stack([HOURS, np.full(len(HOURS), constant)])
+    fit = fitted(Data.of(Task.CLASSIFICATION, as_rows(x), PASSED), l2=0, solver=solver)
+    predicted = logistic.predict(logistic.Logistic(), fit.state, x)
+    peer = sm.Logit(PASSED, sm.add_constant(HOURS)).fit(disp=0)
+    assert fit.converged
+    assert not fit.warnings
+    np.testing.assert_allclose(fit.state.coef[0], [2.564587], atol=5e-7)
+    np.testing.assert_allclose(predicted[:, 1], peer.predict(), atol=1e-7)
+
+
+def test_errors_of_maximum_likelihood():
+    described = logistic.summary(logistic.Logistic(l2=0), fitted(of(HOURS, PASSED), l2=0).state)
+    peer = sm.Logit(PASSED, sm.add_constant(HOURS)).fit(disp=0)
+    np.testing.assert_allclose(described["standard_errors"][0], peer.bse[1:], rtol=1e-6)
+    np.testing.assert_allclose(described["intercept_standard_errors"], peer.bse[:1], rtol=1e-6)
+
+
+def test_maximum_likelihood_of_three_classes():
+    x, y = datasets.load_wine(return_X_y=True)
+    x = x[:, :2]
+    fit, peer = fitted(of(x, y), l2=0), sm.MNLogit(y, sm.add_constant(x)).fit(disp=0)
+    predicted = logistic.predict(logistic.Logistic(), fit.state, x)
+    np.testing.assert_allclose(predicted, peer.predict(), atol=1e-6)
+
+
+def test_without_a_maximum_of_the_likelihood():
+    fit = fitted(of([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), l2=0)
+    assert fit.warnings == (logistic.UNBOUNDED,)
+    assert np.isfinite(fit.state.coef).all()
+    partly = fitted(of([[0.0], [1.0], [1.0], [2.0], [2.0], [2.0]], [0, 0, 1, 1, 1, 1]), l2=0)
+    assert logistic.NEARLY_UNBOUNDED in partly.warnings
+    middle = logistic.predict(logistic.Logistic(), partly.state, np.array([[1.0]]))
+    np.testing.assert_allclose(middle, [[0.5, 0.5]], atol=1e-6)
 
 
 def test_the_logistic_curve():

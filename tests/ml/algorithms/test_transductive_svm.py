@@ -68,7 +68,7 @@ def objective(params, data, state, labels):
 @pytest.mark.parametrize(("kernel", "seed"), [*itertools.product(["linear", "rbf"], range(2))])
 def test_the_objective_falls_at_every_switch(kernel, seed):
     x, y = clouds(seed)
-    _, found = fitted(partly(x, y, few(y, 3, seed)), kernel=kernel, C=3.0)
+    _, found = fitted(partly(x, y, few(y, 3, seed)), kernel=kernel, C=3.0, init="machine")
     weights, objectives = found.state.objectives.T
     switched = found.state.steps[:, 1]
     assert np.count_nonzero(switched) >= 3
@@ -143,6 +143,7 @@ def test_both_starts_end_in_the_lower_objective():
     }
     assert ends["annealing"] < ends["machine"]
     assert ends["both"] == ends["annealing"]
+    assert TransductiveSVM().init == "both"
 
 
 def test_rows_without_a_label_show_the_column_that_matters():
@@ -152,14 +153,14 @@ def test_rows_without_a_label_show_the_column_that_matters():
         x, y = clouds(seed, n=600, apart=3.0)
         known = few(y, 3, seed)
         for place, weight in enumerate((0, 1)):
-            params, found = fitted(partly(x, y, known), kernel="linear", unlabelled_weight=weight)
+            params, found = fitted(partly(x, y, known), kernel="linear", unlabelled_weight=weight, init="machine")
             errors[place, seed] = np.mean(predict(params, found.state, x).argmax(axis=1) != y)
     assert np.median(errors[1]) < 0.1 * np.median(errors[0])
 
 
 def test_digits_one_against_the_rest(digits):
     x, y, known = digits
-    params, found = fitted(partly(x, y, known))
+    params, found = fitted(partly(x, y, known), init="machine")
     alone, machine = fitted(partly(x, y, known), unlabelled_weight=0)
     right = [np.mean(predict(p, f.state, x[~known]).argmax(axis=1) == y[~known]) for p, f in
              ((alone, machine), (params, found))]  # fmt: skip

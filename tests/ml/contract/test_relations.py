@@ -30,8 +30,8 @@ GIVEN = {
     (Form.EDGES, Meaning.KERNEL): {"value": "value"},
     (Form.PAIRS, Meaning.CONSTRAINT): {"kind": "kind"},
 }
-SQUARES = {Accepts.UNKNOWN_PAIRS, Accepts.INDEFINITE}
-"""Squares with unknown values, and kernels with negative eigenvalues, are drawn for algorithms that accept them."""
+SQUARES = {Accepts.UNKNOWN_PAIRS}
+"""Squares with unknown values are drawn for algorithms that accept them."""
 PARAMETERS = {
     "agglomerative": {"linkage": "single"},
     "metric_learning": {"method": "pairs"},
@@ -62,7 +62,7 @@ def tables(case, form, meaning):
     beside = table.select(["y", "name"] if needed else ["name"])
     x = np.stack([table[f"x{j}"].to_numpy() for j in range(3)], axis=1)
     square = np.abs(x[:, None] - x).sum(axis=2)
-    if meaning is Meaning.KERNEL and Accepts.INDEFINITE not in case.algorithm.accepts:
+    if meaning is Meaning.KERNEL and "indefinite" not in PARAMETERS.get(case.entry.name, {}):
         square = np.exp(-square)
     if form is Form.SQUARE:
         return pa.table({f"to {j}": column for j, column in enumerate(square)} | dict(_columns(beside))), None

@@ -103,6 +103,17 @@ def test_levels_are_one_hot_as_the_oracle_has_them():
     assert preparation.inputs[0].levels == ["a", "b", "c"]
 
 
+def test_different_categories_are_as_far_apart_as_two_rows_in_a_standardised_number():
+    """Their squared distance 2 is the mean of those of all pairs of rows, (a − b)² = 2 of variance 1."""
+    rows = table(n=np.random.default_rng(1).normal(size=400), c=["red", "blue"] * 200)
+    preparation = fit(rows)
+    x = preparation.matrix(preparation.raw(rows))
+    squares = (x[:, None] - x) ** 2
+    assert squares[:, :, 0].mean() == pytest.approx(2)
+    assert set(np.unique(squares[:, :, 1:].sum(axis=2))) == {0.0, 2.0}
+    assert set(np.unique(np.sqrt(squares[:, :, 1:]).sum(axis=2))) == {0.0, 2.0}
+
+
 def test_rare_levels_become_one_as_the_oracle_has_them():
     words = ["a"] * 5 + ["b"] * 4 + ["c", "d"]
     preparation = fit(table(c=words), max_levels=3)

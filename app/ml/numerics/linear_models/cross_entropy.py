@@ -21,6 +21,8 @@ CELLS = 2**18
 """Numbers of `x` worked on at a time: they stay in cache for the way there and the way back."""
 MANY_CELLS = 2**21
 """From here on a Hessian is made of 32-bit products, whose sums over blocks have 64 bits."""
+CONSTANT = 64 * EPS
+"""Deviation of a column, as a share of its mean, that is rounding; its root, of squares less the square of the mean."""
 MODERATE = 1e10
 """Units of columns up to this and down to its inverse, the squares of which 32 bits hold."""
 WELL_CONDITIONED = 0.01
@@ -38,10 +40,10 @@ class Linear(NamedTuple):
 class CrossEntropy:
     """Mean loss per unit of weight plus ½λ‖coef‖²/Σw, over a point (m,) with m = (d + 1)·s.
 
-    In coordinates of its own: each column is centred and divided by √(variance + λ/Σw), and there is a last one of
-    ones. So curvatures are about 1 or less whatever the units of the inputs, and a gradient is a pure number.
-    The columns stay as they are; what centring and scaling do to sums over rows is done to the sums. So sparse rows
-    stay sparse; the Hessian, for which there are few columns, is made of dense blocks of them.
+    In coordinates of its own: each column is centred and divided by √(variance + λ/Σw), or by 1 where that is 0, and
+    there is a last one of ones. So curvatures are about 1 or less whatever the units of the inputs, and a gradient is a
+    pure number. The columns stay as they are; what centring and scaling do to sums over rows is done to the sums. So
+    sparse rows stay sparse; the Hessian, for which there are few columns, is made of dense blocks of them.
     """
 
     x: Matrix
@@ -60,7 +62,7 @@ class CrossEntropy:
 
     @classmethod
     def of(cls, x: Matrix, targets: Matrix, weights: Vector, penalty: float) -> Self:
-        """penalty: λ > 0. targets: (n, 1) with 1 for the second class, or one-hot (n, s)."""
+        """penalty: λ ≥ 0. targets: (n, 1) with 1 for the second class, or one-hot (n, s)."""
         share = weights / weights.sum()
         with np.errstate(over="ignore"):
             mean, squares = _moments(x, share)
@@ -74,7 +76,12 @@ class CrossEntropy:
             offset, variance = np.zeros(x.shape[1]), _moments(x, share)[1]
         ridge = penalty / weights.sum()
         unit = np.sqrt(variance + ridge)
-        return cls(x, np.asfortranarray(targets), share, np.append(ridge / unit / unit, 0.0), offset, mean, unit)
+        shrunk = np.divide(ridge, unit * unit, out=np.ones(len(unit)), where=unit > 0)
+        if not penalty:  # a constant column has coefficient 0 then too, which any penalty of its own gives it
+            rounding = CONSTANT if sparse(x) is None else np.sqrt(CONSTANT)
+            constant = unit <= rounding * np.abs(mean)
+            unit, shrunk = np.where(constant, 1.0, unit), np.where(constant, 1.0, shrunk)
+        return cls(x, np.asfortranarray(targets), share, np.append(shrunk, 0.0), offset, mean, unit)
 
     def every(self, step: int) -> "CrossEntropy":
         """The cross-entropy of every `step`-th row, in the same coordinates."""
