@@ -48,6 +48,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.exchange import exchanged
 from app.ml.numerics.clustering.lloyd import Run, lloyd
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
@@ -206,7 +207,11 @@ def summary(params: BisectingKMeans, state: State) -> JSON:
         }
         for node, centre in enumerate(state.centres)
     ]
-    return {"nodes": nodes, "inertia": float(state.inertias[state.labels >= 0].sum())}
+    return {
+        "columns": every(state.centres.shape[1]),
+        "nodes": nodes,
+        "inertia": float(state.inertias[state.labels >= 0].sum()),
+    }
 
 
 def _seconds(params: BisectingKMeans, size: Size) -> float:

@@ -59,6 +59,7 @@ from app.ml.contract.algorithm import (
     Task,
     learner,
 )
+from app.ml.contract.named_numbers import every
 
 MOST_CLASSES = 10
 """That the exhaustive code takes: 511 bits."""
@@ -179,6 +180,7 @@ def summary(params: ECOC, state: State) -> JSON:
     distance = min_distance(state.code) if len(state.code) > 1 else 0
     return {
         "bits": state.code.shape[1],
+        "classes": every(len(state.code)),
         "code": state.code.tolist(),
         "min_distance": distance,
         "corrects": max(0, (distance - 1) // 2),

@@ -108,7 +108,12 @@ def explain(params: FeatureWeightedStacking, state: State, x: Matrix) -> list[JS
 
 
 def summary(params: FeatureWeightedStacking, state: State) -> JSON:
-    return {"meta_features": ["1", *params.meta_features], "v": state.v.tolist()}
+    """Weights of each member: of the constant, then of each meta-feature."""
+    members: list[JSON] = [
+        {"algorithm": spec.name, "weights": weights}
+        for spec, weights in zip(params.estimators, state.v.tolist(), strict=True)
+    ]
+    return {"meta_features": ["1", *params.meta_features], "members": members}
 
 
 def _meta(x: Matrix, places: Labels) -> Matrix:

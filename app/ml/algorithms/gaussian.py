@@ -59,6 +59,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.shrunk_covariance import Covariance, covariance_of
 from app.ml.numerics.linear_algebra.solve import EPS, near_one
@@ -181,6 +182,7 @@ def summary(params: Gaussian, state: State) -> JSON:
     full = params.covariance == "full"
     deviations = np.sqrt(np.square(state.factor).sum(axis=1)) if full else state.factor[0]
     result = {
+        "columns": every(len(state.mean)),
         "mean": state.mean.tolist(),
         "standard_deviations": deviations.tolist(),
         "shrinkage": state.shrinkage,

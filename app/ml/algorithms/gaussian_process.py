@@ -62,6 +62,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.gaussian_processes.function_posterior import FunctionPosterior
 from app.ml.numerics.gaussian_processes.learned_process import (
@@ -215,14 +216,13 @@ def summary(params: GaussianProcess, state: State) -> JSON:
     for kind, name in NAMED.items():
         if kind in found:
             result[name] = (found[kind] * (1.0 if kind == "shape" else width)).tolist()
-    if state.scores is not None:
-        scores = state.scores
+    if (scores := state.scores) is not None:
         result["leave_one_out"] = {
             "mean_log_density": scores.log_density - math.log(state.unit),
             "rmse": state.unit * scores.rmse,
             "coverage": scores.coverage,
         }
-    return result
+    return {"columns": every(len(state.scale)), **result}
 
 
 def _standard(params: GaussianProcess, data: Data) -> tuple[Vector, Vector]:

@@ -63,6 +63,7 @@ from app.ml.contract.algorithm import (
     Vector,
     silent,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.density import gaussian_mixture as mixture
 from app.ml.numerics.density.gaussian_mixture import Components, Form, Options
@@ -230,6 +231,7 @@ def in_units(params: GMM, state: State, units: ColumnUnits) -> JSON:
 
 def _summary(params: GMM, state: State, means: Matrix, deviations: Matrix) -> JSON:
     return {
+        "columns": every(means.shape[1]),
         "components": [
             {"component": j, "share": float(share), "mean": mean.tolist(), "standard_deviations": deviation.tolist()}
             for j, (share, mean, deviation) in enumerate(zip(state.shares, means, deviations, strict=True))

@@ -72,6 +72,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.boosting.gradient_trees import Booster, Limits, gathered
 from app.ml.numerics.boosting.losses import RowSums, batches, log_total, others, share
 from app.ml.numerics.trees.binning import MOST, binned
@@ -270,6 +271,7 @@ def summary(params: GradientBoosting, state: State) -> JSON:
         "trees": state.trees.root.size,
         "leaves": int((state.trees.column < 0).sum()),
         "base": state.base.tolist(),
+        **({"classes": every(state.base.size)} if state.base.size > 1 else {}),
         "importances": [
             {"column": int(j), "importance": float(state.importance[j])} for j in order if state.importance[j] > 0
         ],

@@ -58,6 +58,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.class_probabilities.class_priors import Share, prior_faults
 from app.ml.numerics.graphs import similarity_graph
 from app.ml.numerics.graphs.graph_rows import GraphRows, averages, own_places, rows_of
@@ -201,6 +202,7 @@ def summary(_: Harmonic, state: State) -> JSON:
         "undetermined_rows": int((~state.determined).sum()),
         "edges": state.edges,
         "energy": float(state.energy[0]),
+        "classes": every(state.factors.size),
         "factors": state.factors.tolist(),
         "labels": [_label(row, shares, known=known) for row, shares, known in rows],
     }

@@ -64,6 +64,7 @@ from app.ml.contract.algorithm import (
     WarmStart,
     silent,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.distortion import distortion
 from app.ml.numerics.clustering.exchange import exchanged
 from app.ml.numerics.clustering.lloyd import Run, lloyd, means
@@ -221,6 +222,7 @@ def summary(params: KMeans, state: State) -> JSON:
     """
     inertia, rows = float(state.inertias.sum()), int(state.sizes.sum())
     result = {
+        "columns": every(state.centres.shape[1]),
         "clusters": [_cluster(state, j) for j in range(len(state.centres))],
         "inertia": inertia,
         "mean_inertia": inertia / rows,

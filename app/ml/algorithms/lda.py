@@ -51,6 +51,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.bounds import Clusters
 from app.ml.numerics.linear_algebra.covariance import covariance
 from app.ml.numerics.linear_algebra.whitening import spread, whitening, whitening_of
@@ -155,6 +156,7 @@ def predict(params: LDA, state: State, x: Matrix) -> Matrix:
 
 def summary(params: LDA, state: State) -> JSON:
     return {
+        "columns": every(state.loadings.shape[1]),
         "loadings": state.loadings.tolist(),
         "separation": state.ratio.tolist(),
         "separation_ratio": (state.ratio / (state.total or 1.0)).tolist(),

@@ -22,7 +22,6 @@ Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, ch. 
 Byrd et al. (2011), SIAM J. Optim. 21:977; Battiti & Brunato, The LION Way, ch. 8.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -51,11 +50,13 @@ from app.ml.contract.algorithm import (
     WarmStart,
 )
 from app.ml.contract.capacity import planes
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.linear_models.cross_entropy_minimum import PART, minimum
 from app.ml.numerics.linear_models.fit_memory import logistic_bytes
+from app.ml.numerics.linear_models.separation import separates, separation_warnings
 from app.ml.numerics.linear_models.softmax import losses, of_two, one_of_two, probabilities
 from app.ml.numerics.optimise.newton import Minimum
 
@@ -63,21 +64,6 @@ MOST_UNKNOWNS = 100
 """Up to here the errors of coefficients are reported."""
 NORMAL = 1.959963984540054
 """Standard deviations of a 95 % interval."""
-SEPARABLE = (
-    "A plane separates the classes without a mistake: the penalty alone keeps the coefficients finite, their size "
-    "follows from it, and their errors are not reported. Probabilities so sure deserve doubt; a larger "
-    "penalty is modest."
-)
-UNBOUNDED = (
-    "A plane separates the classes without a mistake: without a penalty the likelihood has no maximum, and the "
-    "coefficients grow until rounding stops them. Their errors are not reported. Set l2 above 0."
-)
-NEARLY_UNBOUNDED = (
-    "Some training rows have a probability of 1 but for rounding: perhaps a plane separates a part of the rows without "
-    "a mistake, and without a penalty some coefficients grow without limit. Set l2 above 0 to be sure of them."
-)
-SURE = 1e-8
-"""Loss of a row whose probability is 1 but for rounding."""
 OTHER_CLASSES = "The training rows do not have all classes of the version to start from: the fit started anew."
 
 
@@ -136,10 +122,13 @@ def fit(params: Logistic, data: Data, context: Context, start: State | None = No
     apart = _separates(state, learned)
     if found.converged and watch.best is None and not apart and point.size <= MOST_UNKNOWNS:
         state = state._replace(factor=loss.errors(point, float(learned.weights.sum())))
-    sure = tuple(_sure_warnings(params, state, learned, apart=apart))
+    free, sure = params.l2 == 0, list[str]()
+    if apart or free:
+        scores, expected = _scores(state, learned.x), _targets(learned.targets, seen)
+        sure += separation_warnings(scores, expected, apart=apart, penalised=not free)
     return Fit(
         state,
-        converged=found.converged and watch.best is None and (params.l2 != 0 or not sure),
+        converged=found.converged and watch.best is None and not (free and sure),
         iterations=found.iterations,
         curves=watch.curves,
         warnings=(
@@ -194,6 +183,7 @@ def summary(params: Logistic, state: State, units: Affine | None = None) -> JSON
             factor = np.concatenate([units.coef(flat).reshape(d - 1, s, m), constant[None]])
         coef, intercept = units.coef(coef), intercept + units.constant(coef)
     ground = {
+        "columns": every(len(coef)),
         "coefficients": as_json(coef.T),
         "intercepts": as_json(intercept),
         "classes": np.flatnonzero(state.seen).tolist(),
@@ -221,14 +211,10 @@ def _exp(values: Matrix) -> Matrix:
 
 
 def _separates(state: State, data: Data) -> bool:
-    """True if every row is on the right side of the planes."""
+    """True if every row is on the right side of the planes: those of a part are looked at first."""
     if len(data.x) > 2 * PART and not _separates(state, data.take(np.arange(PART))):
         return False
-    targets, scores = _targets(data.targets, state.seen), _scores(state, data.x)
-    if scores.shape[1] == 1:
-        return bool((np.where(targets > 0, scores, -scores) > 0).all())
-    own = np.where(targets > 0, scores, -np.inf).max(axis=1)
-    return bool((own > np.where(targets > 0, -np.inf, scores).max(axis=1)).all())
+    return separates(_scores(state, data.x), _targets(data.targets, state.seen))
 
 
 def _scores(state: State, x: Matrix) -> Matrix:
@@ -286,14 +272,6 @@ class _Watch:
     def _validation(self, point: Vector, aside: Data) -> float:
         scores = _scores(State(*self.loss.linear(point), self.seen), aside.x)
         return float(np.average(losses(scores, _targets(aside.targets, self.seen)), weights=aside.weights))
-
-
-def _sure_warnings(params: Logistic, state: State, data: Data, *, apart: bool) -> Iterator[str]:
-    """On probabilities of 1, which only a penalty keeps from being exactly that. apart: by a plane."""
-    if apart:
-        yield UNBOUNDED if params.l2 == 0 else SEPARABLE
-    elif params.l2 == 0 and (losses(_scores(state, data.x), _targets(data.targets, state.seen)) < SURE).any():
-        yield NEARLY_UNBOUNDED
 
 
 def _warnings(params: Logistic, found: Minimum, watch: _Watch) -> tuple[str, ...]:

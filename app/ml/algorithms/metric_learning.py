@@ -61,6 +61,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.pair_constraints import given_edges
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.metric_learning.class_blocks import ClassRows
@@ -214,6 +215,7 @@ def predict(params: MetricLearning, state: State, x: Matrix) -> Matrix:
 def summary(params: MetricLearning, state: State) -> JSON:
     """Loadings, mean, variance of each coordinate, and the diagonal of A = LᵀL: the weight of each column alone."""
     return {
+        "columns": every(state.loadings.shape[1]),
         "loadings": state.loadings.tolist(),
         "column_weights": np.square(state.loadings).sum(axis=0).tolist(),
         "variance": state.variance.tolist(),

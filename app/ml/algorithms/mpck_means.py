@@ -63,6 +63,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.metric_pairs import MetricProblem, MetricRun, cheapest_labels, metric_lloyd
 from app.ml.numerics.clustering.metrics_by_cluster import ClusterMetrics
 from app.ml.numerics.clustering.pair_constraints import Pairs, Problem, first_centres, given_edges
@@ -193,6 +194,7 @@ def summary(params: MPCKMeans, state: State) -> JSON:
     weights = np.square(state.factors).sum(axis=2) * state.unit**2
     return {
         "sizes": state.sizes.tolist(),
+        "columns": every(state.centres.shape[1]),
         "centres": state.centres.tolist(),
         "column_weights": weights.tolist(),
         **state.pairs.summary,

@@ -37,6 +37,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.linear_algebra.principal_directions import Spectrum, principal, streamed_principal
 from app.ml.numerics.linear_algebra.solve import EPS
 from app.ml.numerics.neighbours.distances import norms
@@ -121,6 +122,7 @@ def objective(params: PCA, state: State, data: Data) -> float:
 def summary(params: PCA, state: State) -> JSON:
     ratio = state.variance / state.total if state.total > 0 else np.zeros_like(state.variance)
     return {
+        "columns": every(state.loadings.shape[1]),
         "loadings": state.loadings.tolist(),
         "explained_variance": state.variance.tolist(),
         "explained_variance_ratio": ratio.tolist(),

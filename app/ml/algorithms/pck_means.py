@@ -53,6 +53,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.contract.relations import Edges
 from app.ml.numerics.clustering.pair_constraints import (
     Pairs,
@@ -144,7 +145,12 @@ def distance(params: PCKMeans, state: State, x: Matrix) -> Vector:
 
 def summary(params: PCKMeans, state: State) -> JSON:
     """Counts of pairs, and the violated ones by numbers and names of rows. Centres are in prepared (scaled) columns."""
-    return {"sizes": state.sizes.tolist(), "centres": state.centres.tolist(), **state.pairs.summary}
+    return {
+        "sizes": state.sizes.tolist(),
+        "columns": every(state.centres.shape[1]),
+        "centres": state.centres.tolist(),
+        **state.pairs.summary,
+    }
 
 
 def _seconds(params: PCKMeans, size: Size) -> float:

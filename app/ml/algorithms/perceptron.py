@@ -64,6 +64,7 @@ from app.ml.contract.algorithm import (
     WarmStart,
 )
 from app.ml.contract.capacity import Capacity, Mistakes, planes
+from app.ml.contract.named_numbers import every
 from app.ml.contract.progress import part_of
 from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.linear_algebra.solve import each_row
@@ -166,6 +167,7 @@ def summary(params: Perceptron, state: State, units: Affine | None = None) -> JS
     weights = _weights(params, state)
     return {
         **forms(weights[:, :-1], weights[:, -1], units),
+        "classes": every(len(weights)),
         "averaged": weights is not state.coef,
         "rounds": state.rounds,
         "mistakes": state.mistakes,

@@ -35,6 +35,7 @@ import scipy
 from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Size, Symmetry, Task
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.linear_algebra.solve import near_one
 
 PAIRS = 2000
@@ -151,6 +152,7 @@ def inverse(params: RandomProjection, state: State, z: Matrix) -> Matrix:
 def summary(params: RandomProjection, state: State) -> JSON:
     guaranteed, smallest, largest = (None if math.isnan(value) else value for value in state[1:])
     return {
+        "columns": every(state.loadings.shape[1]),
         "loadings": state.loadings.tolist(),
         "guarantee": {
             "largest_error": guaranteed,

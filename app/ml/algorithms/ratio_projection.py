@@ -51,6 +51,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.contract.relations import Edges
 from app.ml.numerics.linear_algebra.pair_scatter import of_all_pairs, of_edges
 from app.ml.numerics.linear_algebra.whitening import spread, whitening
@@ -157,7 +158,12 @@ def predict(params: RatioProjection, state: State, x: Matrix) -> Matrix:
 
 
 def summary(params: RatioProjection, state: State) -> JSON:
-    return {"loadings": state.loadings.tolist(), "ratio": state.ratio.tolist(), "mean": state.mean.tolist()}
+    return {
+        "columns": every(state.loadings.shape[1]),
+        "loadings": state.loadings.tolist(),
+        "ratio": state.ratio.tolist(),
+        "mean": state.mean.tolist(),
+    }
 
 
 ALGORITHM = Algorithm(

@@ -63,6 +63,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.labels import Label
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.rules.conditions import (
     COMPARES,
     OPS,
@@ -171,6 +172,7 @@ def explain(params: RuleSet, state: State, x: Matrix) -> list[JSON]:
 def summary(params: RuleSet, state: State) -> JSON:
     return {
         "rules": [_written(rule) for rule in state.rules],
+        "classes": every(len(state.otherwise)),
         "otherwise": state.otherwise.tolist(),
         "conflicts": [{"rules": [int(one), int(other)], "rows": rows} for one, other, rows in state.conflicts.tolist()],
     }

@@ -47,6 +47,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.column_names import unknown
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.linear_algebra.covariance import covariance
 from app.ml.numerics.linear_algebra.solve import near_one, weighted_ridge
 from app.ml.numerics.neighbours.distances import norms
@@ -165,6 +166,7 @@ def summary(params: SelectColumns, state: State) -> JSON:
             {"column": int(j), "explained_variance_ratio": float(share)}
             for j, share in zip(state.kept, state.explained, strict=True)
         ],
+        "columns": every(state.coefficients.shape[1]),
         "coefficients": state.coefficients.tolist(),
         "mean": state.mean.tolist(),
     }

@@ -52,6 +52,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering import soft_assignment
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
 from app.ml.numerics.clustering.soft_assignment import Pace, Problem, Run, batch, free_energy, online
@@ -152,6 +153,7 @@ def objective(params: SoftKMeans, state: State, data: Data) -> float:
 def summary(params: SoftKMeans, state: State) -> JSON:
     """Centres are in prepared (scaled) columns. `mass` is the weight of the rows, shared out by their memberships."""
     return {
+        "columns": every(state.centres.shape[1]),
         "clusters": [
             {
                 "cluster": j,
@@ -160,7 +162,7 @@ def summary(params: SoftKMeans, state: State) -> JSON:
                 "centre": centre.tolist(),
             }
             for j, centre in enumerate(state.centres)
-        ]
+        ],
     }
 
 

@@ -52,6 +52,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.linear_algebra.pair_scatter import by_inverse_distance, of_all_pairs, of_edges
 from app.ml.numerics.linear_algebra.principal_directions import signed
 from app.ml.numerics.linear_algebra.solve import centred, near_one
@@ -131,6 +132,7 @@ def objective(params: WeightedPCA, state: State, data: Data) -> float:
 
 def summary(params: WeightedPCA, state: State) -> JSON:
     return {
+        "columns": every(state.loadings.shape[1]),
         "loadings": state.loadings.tolist(),
         "weighted_distance_ratio": state.share.tolist(),
         "explained_variance": state.variance.tolist(),

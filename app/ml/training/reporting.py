@@ -9,6 +9,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import JSON, Algorithm, ColumnUnits, Fit, Labels, Params
 from app.ml.contract.labels import Class
+from app.ml.contract.named_numbers import Names, named
 from app.ml.evaluation import duplicates
 from app.ml.evaluation.bootstrap_estimate import corrected
 from app.ml.evaluation.duplicates import Equal
@@ -150,7 +151,7 @@ def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Prep
         result = algorithm.in_units(training_set.params, fit.state, units)
     else:
         return None
-    return UnscaledSummary(columns=list(names), summary=readable(result, preparation, training_set.classes))
+    return UnscaledSummary(columns=list(names), summary=readable(result, preparation, training_set.classes, names))
 
 
 def summary_of(
@@ -180,31 +181,24 @@ def finite(value: Any) -> JSON:
     return value
 
 
-def readable(result: Any, preparation: Preparation, classes: Sequence[Class]) -> JSON:
-    """The value as `finite` returns it, with names for the numbers of columns, categories and classes."""
-    return _named(finite(result), preparation, classes)
+def readable(
+    result: Any, preparation: Preparation, classes: Sequence[Class], columns: Sequence[str] | None = None
+) -> JSON:
+    """The value as `finite` returns it, with names for the numbers of columns, categories and classes.
 
+    columns: None: those of the matrix.
+    """
 
-def _class_of(code: int, classes: Sequence[Class]) -> Class | None:
-    """None for a code below 0, which is of no class, and where there are no classes."""
-    return classes[code] if classes and code >= 0 else None
+    def label(code: int) -> Class | None:
+        return classes[code] if classes and code >= 0 else None
 
+    def names() -> Sequence[str]:
+        return preparation.layout.names if columns is None else columns
 
-def _named(result: JSON, preparation: Preparation, classes: Sequence[Class]) -> JSON:
-    if isinstance(result, list):
-        return [_named(part, preparation, classes) for part in result]
-    if not isinstance(result, dict):
-        return result
-    named = {key: _named(part, preparation, classes) for key, part in result.items()}
-    named |= {key: _class_of(result[key], classes) for key in ("class", "then") if key in result}
-    if "classes" in result:
-        named["classes"] = [_class_of(code, classes) for code in result["classes"]]
-    if isinstance(result.get("column"), int):  # else it is a name already: of what a learner inside another sees
-        name = named["column"] = preparation.layout.names[result["column"]]
-        if "categories" in result:
-            levels = next(one.levels or [] for one in preparation.inputs if one.name == name)
-            named["categories"] = [levels[code] if code < len(levels) else "(other)" for code in result["categories"]]
-    return named
+    def categories(column: int) -> Sequence[str]:
+        return next(one.levels or [] for one in preparation.inputs if one.name == names()[column])
+
+    return named(finite(result), Names(lambda column: names()[column], label, categories))
 
 
 def _evidence(training_set: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:

@@ -302,7 +302,8 @@ def test_classes_are_those_of_ridge_without_a_penalty():
     np.testing.assert_allclose(
         linear.predict(linear.Linear(), ours, x), ridge.predict(ridge.Ridge(), theirs, x), rtol=1e-10
     )
-    assert set(linear.summary(linear.Linear(), ours)) == {"coefficients", "intercept", "rank", "condition_number"}
+    described = set(linear.summary(linear.Linear(), ours))
+    assert described == {"columns", "classes", "coefficients", "intercept", "rank", "condition_number"}
 
 
 def test_an_exact_fit_has_no_warning_of_numpy():

@@ -13,6 +13,7 @@ from app.ml.algorithms import logistic
 from app.ml.contract.algorithm import Affine, Context, Data, Task
 from app.ml.contract.sparse_rows import SparseRows
 from app.ml.numerics.linear_models import cross_entropy_minimum
+from app.ml.numerics.linear_models.separation import NEARLY_UNBOUNDED, UNBOUNDED
 
 HOURS = np.array([0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4])[:, None]
 PASSED = np.array([0, 0, 0, 1, 0, 1, 1, 1])
@@ -71,10 +72,10 @@ def test_maximum_likelihood_of_three_classes():
 
 def test_without_a_maximum_of_the_likelihood():
     fit = fitted(of([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]), l2=0)
-    assert fit.warnings == (logistic.UNBOUNDED,)
+    assert fit.warnings == (UNBOUNDED,)
     assert np.isfinite(fit.state.coef).all()
     partly = fitted(of([[0.0], [1.0], [1.0], [2.0], [2.0], [2.0]], [0, 0, 1, 1, 1, 1]), l2=0)
-    assert logistic.NEARLY_UNBOUNDED in partly.warnings
+    assert NEARLY_UNBOUNDED in partly.warnings
     middle = logistic.predict(logistic.Logistic(), partly.state, np.array([[1.0]]))
     np.testing.assert_allclose(middle, [[0.5, 0.5]], atol=1e-6)
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Context, Data, Fit, Labels, Matrix, Params, Size, Vector
+from app.ml.contract.named_numbers import every
 from app.ml.numerics.clustering.linkage import unit
 from app.ml.numerics.clustering.medoids import KEPT, Block, Dissimilarities, Run, between_points, of_square, search
 from app.ml.numerics.clustering.seeding import canonical_order
@@ -154,7 +155,8 @@ def summary(_: MedoidParams, state: State) -> JSON:
     """Medoids by the numbers and names of their rows; their values are in prepared (scaled) columns."""
     clusters = [_card(state, j) for j in range(min(len(state.sizes), MOST_SHOWN))]
     total, rows = float(state.losses.sum()), int(state.sizes.sum())
-    return {"clusters": clusters, "loss": total, "mean_loss": total / rows}
+    columns = {"columns": every(state.rows.shape[1])} if state.rows.shape[1] else {}
+    return {**columns, "clusters": clusters, "loss": total, "mean_loss": total / rows}
 
 
 def _card(state: State, j: int) -> dict[str, JSON]:

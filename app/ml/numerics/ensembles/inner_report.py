@@ -3,43 +3,47 @@
 from collections.abc import Callable
 
 from app.ml.contract.algorithm import JSON, FittedLearner, Vector
+from app.ml.contract.named_numbers import Names, named
 from app.ml.numerics.trees.tree_rules import rules_of
 
 MAX_RULES = 100
 """Leaves of a tree up to which its rules are listed."""
-Names = Callable[[int], JSON]
-"""Maps the number of an input to its name."""
 
 
-def describe_fit(learned: FittedLearner, names: Names) -> dict[str, JSON]:
-    """Named coefficients of a linear form, rules of a tree, and the summary of the learner, whichever it has."""
+def describe_fit(learned: FittedLearner, name: Callable[[int], JSON]) -> dict[str, JSON]:
+    """Named coefficients of a linear form, rules of a tree, and the summary of the learner, whichever it has.
+
+    name: of an input by its number.
+    """
     algorithm, params, state = learned.algorithm, learned.params, learned.state
     described: dict[str, JSON] = {}
     if algorithm.linear is not None:
         coef, intercept = algorithm.linear(state)
         described["coefficients"] = [
-            {"column": names(j), "coefficient": _scalar(weights)} for j, weights in enumerate(coef)
+            {"column": name(j), "coefficient": _scalar(weights)} for j, weights in enumerate(coef)
         ]
         described["intercept"] = _scalar(intercept)
     if "tree" in algorithm.queries:
         trees = algorithm.queries["tree"](params, state)
         levels = trees.tree(0).reached() if trees.members == 1 else []
         if 0 < sum(level.size for level in levels) < 2 * MAX_RULES:
-            described["rules"] = _named(list(rules_of(list(trees.tree(0).nodes(levels)))), names)
+            described["rules"] = named(list(rules_of(list(trees.tree(0).nodes(levels)))), Names(name))
     if algorithm.summary is not None:
-        described["summary"] = _named(algorithm.summary(params, state), names)
+        described["summary"] = named(algorithm.summary(params, state), Names(name))
     return described
 
 
-def explain_row(learned: FittedLearner, row: Vector, names: Names) -> dict[str, JSON]:
+def explain_row(learned: FittedLearner, row: Vector, name: Callable[[int], JSON]) -> dict[str, JSON]:
     """The algorithm's own explanation of the row (d,), or what each input adds to a linear form."""
     if learned.algorithm.explain is not None:
-        return {"explanation": _named(learned.algorithm.explain(learned.params, learned.state, row[None])[0], names)}
+        return {
+            "explanation": named(learned.algorithm.explain(learned.params, learned.state, row[None])[0], Names(name))
+        }
     if learned.algorithm.linear is None:
         return {}
     coef, intercept = learned.algorithm.linear(learned.state)
     adds = [
-        {"column": names(j), "value": float(x), "contribution": _scalar(x * weights)}
+        {"column": name(j), "value": float(x), "contribution": _scalar(x * weights)}
         for j, (x, weights) in enumerate(zip(row, coef, strict=True))
     ]
     return {"intercept": _scalar(intercept), "contributions": adds}
@@ -48,12 +52,3 @@ def explain_row(learned: FittedLearner, row: Vector, names: Names) -> dict[str, 
 def _scalar(scores: Vector) -> JSON:
     """The number of a single score, or the list of several."""
     return float(scores[0]) if len(scores) == 1 else scores.tolist()
-
-
-def _named(result: JSON, names: Names) -> JSON:
-    if isinstance(result, list):
-        return [_named(part, names) for part in result]
-    if not isinstance(result, dict):
-        return result
-    named = {key: _named(part, names) for key, part in result.items()}
-    return named | ({"column": names(result["column"])} if isinstance(result.get("column"), int) else {})

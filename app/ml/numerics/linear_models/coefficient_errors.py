@@ -10,6 +10,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from app.ml.contract.algorithm import JSON, Affine, ColumnUnits, Matrix, Vector
+from app.ml.contract.named_numbers import every
 
 LARGEST_COVARIANCE = 100
 """Parameters up to which the whole covariance is reported; the errors always are."""
@@ -32,14 +33,15 @@ def form(coef: NDArray[np.float64], intercept: NDArray[np.float64], units: Affin
     """A linear form as JSON. coef: (d,) or (d, k); intercept: () or (k,). units: for other columns."""
     if units is not None:
         coef, intercept = units.coef(coef), intercept + units.constant(coef)
-    return {"coefficients": as_json(coef.T), "intercept": as_json(intercept)}
+    classes: dict[str, JSON] = {"classes": every(coef.shape[1])} if coef.ndim == 2 else {}
+    return {"columns": every(len(coef)), **classes, "coefficients": as_json(coef.T), "intercept": as_json(intercept)}
 
 
 def forms(coef: Matrix, intercepts: Vector, units: Affine | ColumnUnits | None = None) -> dict[str, JSON]:
     """Several linear forms as JSON. coef: (s, d); intercepts: (s,). units: for other columns."""
     if units is not None:
         coef, intercepts = units.coef(coef.T).T, intercepts + units.constant(coef.T)
-    return {"coefficients": as_json(coef), "intercepts": as_json(intercepts)}
+    return {"columns": every(coef.shape[1]), "coefficients": as_json(coef), "intercepts": as_json(intercepts)}
 
 
 class Inference(NamedTuple):
