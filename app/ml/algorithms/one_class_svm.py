@@ -40,6 +40,7 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -156,12 +157,12 @@ def anomaly(params: OneClassSVM, state: State, x: Matrix) -> NDArray[np.bool_]:
     return predict(params, state, x) < 0
 
 
-def summary(params: OneClassSVM, state: State) -> JSON:
+def summary(params: OneClassSVM, state: State, units: Affine | None = None) -> JSON:
     """`duality_gap`: share of the objective by which no solution is better. `bounded`: training rows outside of the
     boundary, but for rounding. `margin`: distance of the plane from the origin, ρ/‖w‖.
     """
     norm = math.sqrt(max(2 * state.objective, 0.0))
-    return machines.vectors_summary(state.machine) | {
+    return machines.vectors_summary(state.machine, units) | {
         "bounded": state.bounded,
         "nu": state.nu,
         "support_vector_share": len(state.machine.places) / state.rows,
@@ -194,6 +195,7 @@ ALGORITHM = Algorithm(
         "anomaly": Output("True where the decision value is below zero: outside of the boundary.", anomaly),
     },
     summary=summary,
+    unscaled=machines.of_planes(summary),
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, by steps that depend on the order of the rows.",
         Symmetry.SCALE: "A kernel gives a column the weight of its unit; scale the columns alike first.",

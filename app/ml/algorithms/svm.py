@@ -53,6 +53,7 @@ from app.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -215,12 +216,12 @@ def faults(params: SVM, inputs: Inputs) -> Iterator[Fault]:
         yield Fault("/C", "Texts are learned with a soft margin: give C a number.", "wrong_kind")
 
 
-def summary(params: SVM, state: State) -> JSON:
+def summary(params: SVM, state: State, units: Affine | None = None) -> JSON:
     """`classes` of a machine: those with negative and positive decision values; of one against all others, that one.
     `duality_gap`: share of the objective by which no solution is better. `vc_dimension`: bound of the capacity,
     `risk_bound`: of the share of errors on new rows, with probability 0.95, at most 1.
     """
-    return machines.vectors_summary(state.machine) | {
+    return machines.vectors_summary(state.machine, units) | {
         "machines": list(_machines(params, state)),
         "radius": state.radius,
         "duality_gap": float(state.gaps.max(initial=0.0)),
@@ -300,6 +301,7 @@ ALGORITHM = Algorithm(
         )
     },
     summary=summary,
+    unscaled=machines.of_planes(summary),
     importances=lambda params: _squared_weights if params.kernel == "linear" else None,
     capacity=capacity,
     breaks={

@@ -37,6 +37,7 @@ from pydantic import Field
 from app.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -136,11 +137,11 @@ def predict(params: SVR, state: State, x: Matrix) -> Vector:
     return np.ascontiguousarray(decisions(params, state.machine, x)[:, 0])
 
 
-def summary(params: SVR, state: State) -> JSON:
+def summary(params: SVR, state: State, units: Affine | None = None) -> JSON:
     """`duality_gap`: share of the objective by which no solution is better. `within_tube`: training rows that are no
     support vectors.
     """
-    return machines.vectors_summary(state.machine) | {
+    return machines.vectors_summary(state.machine, units) | {
         "bounded": state.bounded,
         "within_tube": state.inside,
         "weights_norm": state.norm,
@@ -161,6 +162,7 @@ ALGORITHM = Algorithm(
     projects_kernels=lambda params: params.indefinite == "project",
     relations={Form.SQUARE: {Meaning.KERNEL}},
     summary=summary,
+    unscaled=machines.of_planes(summary),
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, by steps that depend on the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",

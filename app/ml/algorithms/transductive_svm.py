@@ -51,6 +51,7 @@ from pydantic import Field
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
+    Affine,
     Algorithm,
     Context,
     Data,
@@ -225,13 +226,13 @@ def decision(params: TransductiveSVM, state: State, x: Matrix) -> Matrix:
     return decisions(params, state.machine, x)
 
 
-def summary(params: TransductiveSVM, state: State) -> JSON:
+def summary(params: TransductiveSVM, state: State, units: Affine | None = None) -> JSON:
     """`machines` have positive decision values for their class. `switched_rows` counts the rows that took the other
     label, each time that they did; `crossed_rows` are unlabelled rows whose label, which `priors` fix in number, is not
     that of their side of the boundary. `steps` are the machines on the way, the first of the labelled rows alone.
     `labels` are of rows without a label, the first of them, by the final boundary.
     """
-    return machines.vectors_summary(state.machine) | {
+    return machines.vectors_summary(state.machine, units) | {
         "unlabelled_rows": state.codes.size,
         "machines": list(_machines(state)),
         "labels": [
@@ -306,6 +307,7 @@ ALGORITHM = Algorithm(
         )
     },
     summary=summary,
+    unscaled=machines.of_planes(summary),
     breaks={
         Symmetry.ROW_ORDER: "The minimum is found to `tol`, and the last digit may decide which rows switch labels.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",

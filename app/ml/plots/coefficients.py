@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from app.ml.charts.channels import BAR_STEP, category, colour, data, distinct, number, tooltips
 from app.ml.charts.layers import layer, upright, whiskers
 from app.ml.charts.numbers import counted
-from app.ml.charts.summaries import coefficients, rows_of
+from app.ml.charts.summaries import coefficients, entries, rows_of
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.plot import Drawing, Plot, PlotSubject
@@ -37,6 +37,10 @@ def draw(of: PlotSubject) -> Drawing:
 
 
 def _series(of: PlotSubject, count: int) -> list[str]:
+    """Names of the scores: their classes, or the two classes that the score of a machine tells apart."""
+    machines = entries(of.report.summary, "machines")
+    if count > 1 and len(machines) == count:
+        return [" over ".join(str(label) for label in reversed(machine["classes"])) for machine in machines]
     labels = distinct([str(label) for label in of.subject.model.classes or ()])
     return labels if len(labels) == count else labels[-1:] if count == 1 and labels else [str(i) for i in range(count)]
 

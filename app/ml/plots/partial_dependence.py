@@ -52,7 +52,7 @@ def draw(of: PlotSubject) -> Drawing:
 
 def _subtitle(of: PlotSubject, series: list[str], panels: int, rows: int) -> tuple[str, str]:
     model = of.subject.model
-    one = f" {series[0]}" if len(series) == 1 else ""
+    one = f" = {series[0]}" if len(series) == 1 else ""
     predicted = f"Probability of {of.output}{one}" if model.classes else f"Predicted {of.output}"
     shown = f"{panels} of {len(model.inputs)} columns, largest effect first"
     lines = f"thin lines: {rows} rows, thick line: their mean" if one else f"means over {rows} rows"

@@ -3,7 +3,7 @@
 The branch that meets the condition of a split is the upper one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from app.ml.charts.channels import data, tooltips
@@ -11,7 +11,7 @@ from app.ml.charts.layers import layer
 from app.ml.charts.numbers import short
 from app.ml.contract.algorithm import JSON
 from app.ml.plot import Drawing, Plot, PlotSubject
-from app.ml.queries.tree import QUERY, Tree, TreeNode, TreeRequest, tree
+from app.ml.queries.tree import QUERY, Tree, TreeNode, TreeRequest, TreeTerm, tree
 
 MOST_NODES = 31
 DEEPEST = 4
@@ -34,9 +34,9 @@ def draw(of: PlotSubject) -> Drawing:
     found = _shown(of)
     places = _placed(found)
     deepest, last = (max(ends) for ends in zip(*places.values(), strict=True))
-    rows = data(_row(node, places[node.node], found, of.output) for node in found.nodes)
+    rows = data(_row(node, places[node.node], found) for node in found.nodes)
     branches = layer({"type": "rule", "style": "branch"}, x2={"field": "x2"}, y2={"field": "y2"})
-    points = layer({"type": "point", "size": 50, "opacity": 1}, tooltip=tooltips(label="node", note="rows and value"))
+    points = layer({"type": "point", "size": 50, "opacity": 1}, tooltip=tooltips(name="node", note="rows and value"))
     texts = [layer(LABEL | {"dy": -9}, text={"field": "label"}), layer(NOTE, text={"field": "note"})]
     layers = [
         {"data": data(_branches(found, places)), **branches},
@@ -91,23 +91,48 @@ def _line(start: _Place, stop: _Place) -> dict[str, JSON]:
     return {"x": start.x, "y": start.y, "x2": stop.x, "y2": stop.y}
 
 
-def _row(node: TreeNode, place: _Place, found: Tree, output: str) -> dict[str, JSON]:
+def _row(node: TreeNode, place: _Place, found: Tree) -> dict[str, JSON]:
     value, rows = _value(node, found), None if node.rows is None else f"{short(node.rows)} rows"
-    label = value or output if node.op is None else _condition(node)
+    if node.op is not None:
+        name, label = _condition(node), _condition(node, LONGEST)
+    else:
+        name = label = value
+        if node.linear is not None:
+            name = _sum(node.linear.terms, node.linear.intercept)
+            label = _cut(name, LONGEST)
     notes = [rows, value if node.op is not None else None, "more branches" if node.truncated else None]
     note = ", ".join(one for one in notes if one)
-    return {"x": place.x, "y": place.y, "label": label, "note": note}
+    return {"x": place.x, "y": place.y, "label": label, "name": name, "note": note}
 
 
-def _condition(node: TreeNode) -> str:
-    column = node.column or "weighted sum"
+def _sum(terms: Sequence[TreeTerm], constant: float = 0.0) -> str:
+    """The weighted sum as a formula, its constant first.
+
+    >>> _sum([TreeTerm(column="a", coef=2.0), TreeTerm(column="b", coef=-0.5)])
+    '2 a − 0.5 b'
+    >>> _sum([TreeTerm(column="a", coef=-1.0)], 3.0)
+    '3 − a'
+    """
+    signed = [(constant, "")] if constant or not terms else []
+    signed += [(term.coef, term.column) for term in terms]
+    text = ""
+    for factor, name in signed:
+        sign = ("− " if factor < 0 else "+ ") if text else ("−" if factor < 0 else "")
+        size = "" if name and abs(factor) == 1 else short(abs(factor))
+        text += f"{' ' if text else ''}{sign}{size}{' ' if size and name else ''}{name}"
+    return text
+
+
+def _condition(node: TreeNode, most: int | None = None) -> str:
+    """The condition of the upper branch. most: characters, about; None: all of it."""
+    tested = node.column or _sum(node.terms or [])
     if node.op == "<=":
         tail = f" ≤ {short(node.threshold or 0.0)}"
     elif node.op == "in":
         tail = f" in {', '.join(map(str, node.categories or []))}"
     else:
         tail = " is known"
-    return f"{_cut(column, LONGEST - len(tail))}{_cut(tail, LONGEST)}"
+    return f"{tested}{tail}" if most is None else f"{_cut(tested, most - len(tail))}{_cut(tail, most)}"
 
 
 def _cut(text: str, most: int) -> str:
@@ -118,10 +143,13 @@ def _cut(text: str, most: int) -> str:
 def _value(node: TreeNode, found: Tree) -> str:
     if not node.value:
         return ""
-    if found.classes and len(node.value) == len(found.classes) and abs(sum(node.value) - 1) < 1e-6:
-        best = max(range(len(node.value)), key=node.value.__getitem__)
-        return f"{_cut(str(found.classes[best]), 18)} {100 * node.value[best]:.0f} %"
-    return short(node.value[0]) if len(node.value) == 1 else ""
+    if len(node.value) == 1:
+        return short(node.value[0])
+    labels = found.classes or range(len(node.value))
+    best = max(range(len(node.value)), key=node.value.__getitem__)
+    most, shares = node.value[best], min(node.value) >= 0 and abs(sum(node.value) - 1) < 1e-6
+    size = f"{100 * most:.0f} %" if shares else f"{'+' if most > 0 else ''}{short(most)}"
+    return f"{_cut(str(labels[best]), 18)} {size}"
 
 
 def _subtitle(found: Tree, of: PlotSubject) -> str:

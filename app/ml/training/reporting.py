@@ -151,6 +151,8 @@ def unscaled_summary(training_set: TrainingSet, fit: Fit[Any], preparation: Prep
         result = algorithm.in_units(training_set.params, fit.state, units)
     else:
         return None
+    if result is None:
+        return None
     return UnscaledSummary(columns=list(names), summary=readable(result, preparation, training_set.classes, names))
 
 

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from app.errors import InvalidData
 from app.ml.algorithms import perceptron, svm
-from app.ml.contract.algorithm import Context, Data, Meaning, Task
+from app.ml.contract.algorithm import Affine, Context, Data, Meaning, Task
 from app.ml.contract.relations import Relations
 from app.ml.contract.sparse_rows import SparseRows
 from app.ml.numerics.kernel_functions.anova_kernel import Anova
@@ -264,3 +264,24 @@ def test_sparse_rows_have_the_machines_of_dense_ones(multiclass):
     assert towards.shape == (60, 3)
     scores = rows @ towards
     assert (scores.argmax(axis=1) == y).mean() > 0.9
+
+
+def test_a_linear_machine_can_be_read():
+    """Multipliers, planes and intercepts are those of the peer, in the columns and in the table's own units."""
+    x, y = datasets.load_iris(return_X_y=True)
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    params, state = fitted(of((x - mean) / spread, y), kernel="linear", tol=1e-9, cv=None)
+    report = svm.summary(params, state)
+    theirs = SVC(kernel="linear", tol=1e-9).fit((x - mean) / spread, y)
+    np.testing.assert_allclose(report["coefficients"], -theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(report["intercepts"], -theirs.intercept_, atol=1e-5)
+    duals = np.array(report["dual_coefficients"])
+    rows = (x[report["support_vector_rows"]] - mean) / spread
+    np.testing.assert_allclose(duals @ rows, report["coefficients"], atol=1e-9)
+    units = Affine(scipy.sparse.diags_array(1 / spread).tocsr(), -mean / spread)
+    unscaled = svm.ALGORITHM.unscaled(params, state, units)
+    values = x @ np.array(unscaled["coefficients"]).T + unscaled["intercepts"]
+    np.testing.assert_allclose(values, svm.decision(params, state, (x - mean) / spread), atol=1e-9)
+    params, state = fitted(of(x, y))
+    assert svm.ALGORITHM.unscaled(params, state, units) is None
+    assert "coefficients" not in svm.summary(params, state)

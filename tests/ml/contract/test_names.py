@@ -12,8 +12,11 @@ NAMED = {"column": COLUMNS, "columns": COLUMNS, "class": CLASSES, "classes": CLA
 COMPONENTS = {
     f"representation.summary.{name}" for name in ("loadings", "explained_variance", "explained_variance_ratio")
 }
-COUNTS = {"autoencoder": {"layer_sizes"}, "mlp": {"layer_sizes"}, "two_step": COMPONENTS}
-"""Lists whose length is that of something else."""
+MACHINES = {"dual_coefficients", "intercepts"}
+COUNTS = {
+    "autoencoder": {"layer_sizes"}, "mlp": {"layer_sizes"}, "transductive_svm": MACHINES, "two_step": COMPONENTS,
+}  # fmt: skip
+"""Lists whose length is that of something else: of machines, which are listed with their classes, or components."""
 
 
 def summaries(case):

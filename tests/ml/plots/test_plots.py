@@ -1,6 +1,7 @@
 """Plots of trained models: their numbers beside oracles, and every plot drawn from some model."""
 
 import json
+import re
 from functools import cache
 
 import numpy as np
@@ -9,14 +10,18 @@ import pytest
 import scipy
 from sklearn import datasets
 
+from app.ml.catalogue import catalogue
+from app.ml.charts.numbers import short
 from app.ml.charts.specification import complete
 from app.ml.contract.columns import TableColumn
+from app.ml.contract.task import Task
 from app.ml.evaluation.report import Report
 from app.ml.models.contributions import contributions_of
 from app.ml.models.golden import golden_table
 from app.ml.models.model import decode
 from app.ml.operations import plot_entries
 from app.ml.plot import PlotSubject
+from app.ml.queries.tree import TreeRequest, tree
 from app.ml.query import Subject
 from app.ml.training.plan import plan
 from app.ml.training.train import train
@@ -252,6 +257,47 @@ def test_a_tree_has_its_leaves_apart_and_nodes_between_theirs():
     assert "120 rows" in first["note"]
 
 
+FEW_TREES = {"n_estimators": 2}
+OF_TREES = {"estimator": {"name": "decision_tree", "max_depth": 2}, **FEW_TREES}
+TREES = {
+    "adaboost": FEW_TREES, "bagging": OF_TREES, "boost_majority": {}, "decision_tree": {"max_depth": 2},
+    "gradient_boosting": FEW_TREES | {"max_depth": 2}, "logitboost": FEW_TREES, "random_forest": FEW_TREES,
+    "random_subspace": OF_TREES,
+}  # fmt: skip
+
+
+def test_labels_of_the_tree_of_every_tree_learner():
+    """A split has its condition, a leaf its class or its number: never the name of the target, and none is empty."""
+    offered = {name: entry.algorithm for name, entry in catalogue().items() if entry.algorithm.offered}
+    assert {name for name, algorithm in offered.items() if "tree" in algorithm.queries} == set(TREES)
+    for name, parameters in TREES.items():
+        tasks = {"species": Task.CLASSIFICATION, "petal width": Task.REGRESSION}
+        for target in (target for target, task in tasks.items() if task in offered[name].tasks):
+            features = ",".join({"length", "width", "petal length", "petal width"} - {target})
+            of = drawn_from.__wrapped__("flowers", name, target, features, **parameters)
+            nodes = rows(of, "tree_diagram", 1)
+            inner = [node for node in nodes if " ≤ " in node["label"] or node["label"].endswith(" is known")]
+            leaves = [node["label"] for node in nodes if node not in inner]
+            assert inner, name
+            assert leaves, name
+            named = r"(setosa|versicolor|virginica) [+−]?[\d.]+( %)?" if target == "species" else r"−?[\d.]+(e[+−]\d+)?"
+            assert all(re.fullmatch(named, label) for label in leaves if "more" not in label), (name, leaves)
+
+
+def test_sums_of_a_tree_are_written_out():
+    of = drawn_from("flowers", "decision_tree", "species", oblique=3, max_depth=2)
+    names = [node["name"] for node in rows(of, "tree_diagram", 1)]
+    (oblique,) = [name for name in names if sum(column in name for column in ("length", "width")) > 1][:1]
+    assert re.fullmatch(r"−?[\d.e−+]* ?[a-z ]+ [+−] .+ ≤ −?[\d.]+", oblique), oblique
+    of = drawn_from("patients", "decision_tree", "progression", leaf_model="linear", max_depth=1, min_samples_leaf=60)
+    drawn, known = rows(of, "tree_diagram", 1), tree(of.subject, TreeRequest()).nodes
+    for node, row in zip(known, drawn, strict=True):
+        if node.linear is not None and node.linear.terms:
+            assert row["name"].startswith(short(node.linear.intercept).lstrip("−"), row["name"].startswith("−"))
+            assert all(term.column in row["name"] for term in node.linear.terms)
+    assert any(node.linear is not None and node.linear.terms for node in known)
+
+
 def test_a_branch_of_missing_values_that_another_node_shares_is_drawn_once():
     of = drawn_from("gaps", "random_forest", "y", n_estimators=3)
     nodes = rows(of, "tree_diagram", 1)
@@ -300,3 +346,13 @@ def test_bars_of_one_prediction_are_its_contributions():
         assert [row["x"] for row in rows] == sorted(values[values != 0].tolist(), key=lambda value: -abs(value))
         assert [row["series"] for row in rows] == ["raises" if row["x"] > 0 else "lowers" for row in rows]
         assert ("lower" in rows[0]) == (name == "knn")
+
+
+def test_coefficients_of_machines_are_named_by_the_classes_that_they_tell_apart():
+    of = drawn_from("flowers", "svm", "species", None, kernel="linear", cv=None)
+    found = plot_entries()["coefficients"].plot.draw(of).view["data"]["values"]
+    assert {row["series"] for row in found} == {
+        "versicolor over setosa", "virginica over setosa", "virginica over versicolor",
+    }  # fmt: skip
+    scores = dict(zip(of.report.columns, np.transpose(of.report.summary["coefficients"]), strict=True))
+    assert sorted(column(found, "x")) == pytest.approx(sorted(np.concatenate([*scores.values()])))

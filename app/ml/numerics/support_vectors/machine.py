@@ -1,18 +1,20 @@
 """A fitted support vector machine: its vectors, their coefficients, and the decision values of rows."""
 
 import math
-from typing import NamedTuple, Self
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from app.errors import InvalidData
-from app.ml.contract.algorithm import JSON, Data, Labels, Matrix, Size, Vector
+from app.ml.contract.algorithm import JSON, Affine, Data, Labels, Matrix, Size, Vector
 from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.kernel_functions.kernel_params import gamma_of
 from app.ml.numerics.linear_algebra.definiteness import negative_spectrum
 from app.ml.numerics.linear_algebra.solve import each_row
+from app.ml.numerics.linear_models.coefficient_errors import forms
 from app.ml.numerics.support_vectors.kernel_rows import (
     KernelRows,
     kernel_matrix,
@@ -31,6 +33,17 @@ VECTORS = 30
 """Numbers for each row that the method in the weights holds at once, beside the rows."""
 LISTED = 1000
 """Support vectors in a report."""
+
+
+P = TypeVar("P", bound=MachineParams)
+
+
+class HasMachine(Protocol):
+    @property
+    def machine(self) -> "Machine": ...
+
+
+S = TypeVar("S", bound=HasMachine)
 
 
 class Kept(NamedTuple):
@@ -155,18 +168,35 @@ def decisions(params: MachineParams, machine: Machine, x: Matrix) -> Matrix:
     return weighted_sums(kernel, np.ascontiguousarray(x), machine.points, machine.coef) + machine.intercept
 
 
-def vectors_summary(machine: Machine) -> dict[str, JSON]:
-    """The support vectors by row number, and by name where rows have names."""
-    count = len(machine.places)
+def vectors_summary(machine: Machine, units: Affine | None = None) -> dict[str, JSON]:
+    """The support vectors by row number, and by name where rows have names, and the decision functions.
+
+    `dual_coefficients` of each function are those of the first of these rows: decision values are their products with
+    the kernel, plus the intercept. Of a linear kernel `coefficients` are those of the columns. units: of other columns.
+    """
+    count, functions = len(machine.places), len(machine.coef)
+    planes = forms(machine.weights, machine.intercept, units) if len(machine.weights) else {}
     result: dict[str, JSON] = {
         "support_vectors": count,
         "support_vector_rows": machine.numbers[:LISTED].tolist(),
         "kernel_projected": machine.projected,
         "smallest_eigenvalue_share": machine.least,
+        "dual_coefficients": machine.coef[:, : max(1, LISTED // max(1, functions))].tolist(),
+        "intercepts": machine.intercept.tolist(),
+        **planes,
     }
     if machine.items is not None:
         result["support_vector_items"] = machine.items[:LISTED].tolist()
     return result
+
+
+def of_planes(summary: Callable[[P, S, Affine], JSON]) -> Callable[[P, S, Affine], JSON]:
+    """The summary in other units, of machines whose kernel is linear; of others None."""
+
+    def unscaled(params: P, state: S, units: Affine) -> JSON:
+        return summary(params, state, units) if len(state.machine.weights) else None
+
+    return unscaled
 
 
 def memory(params: MachineParams, size: Size, *, bounded: bool = True) -> float:
