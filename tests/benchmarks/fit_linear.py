@@ -117,7 +117,7 @@ def pca_race(name: str, x: Any, components: int) -> Race:
 
     def theirs() -> pca.State:
         peer = decomposition.PCA(components).fit(x)
-        return pca.State(peer.mean_, peer.components_, peer.explained_variance_, 0.0)
+        return pca.State(peer.mean_, peer.components_, peer.explained_variance_, 0.0, peer.explained_variance_)
 
     return Race(
         f"pca {components} of {name}",

@@ -111,7 +111,19 @@ class State(NamedTuple):
 def fit(params: ECOC, data: Data, context: Context) -> Fit[State]:
     code = _code(params, data.targets.shape[1], context.rng)
     members = tuple(context.fit_all([NestedFit(params.estimator, partial(_of_bit, data, bit)) for bit in code.T]))
-    return Fit(State(members, code), iterations=len(members))
+    return Fit(State(members, code), iterations=len(members), warnings=[*_other_length(params, *code.shape)])
+
+
+def _other_length(params: ECOC, classes: int, bits: int) -> Iterator[str]:
+    """A sentence where a random code is not as long as requested."""
+    if (
+        params.bits not in {None, bits}
+        and params.code_words is None
+        and classes > 1
+        and _kind(params, classes) == "random"
+    ):
+        why = "fewer cannot tell them apart" if bits > (params.bits or 0) else "there are no more ways to divide them"
+        yield f"The code of {classes} classes has {bits} bits, not {params.bits}: {why}."
 
 
 def _of_bit(data: Data, bit: NDArray[Any]) -> Data:

@@ -175,6 +175,8 @@ def free_parameters(params: Gaussian, state: State) -> float:
 def in_units(params: Gaussian, state: State, units: ColumnUnits) -> JSON:
     result = summary(params, state)
     moments = {"mean": units.values(state.mean), "standard_deviations": units.widths(result["standard_deviations"])}
+    if "covariance" in result:
+        moments["covariance"] = result["covariance"] * np.outer(units.scale, units.scale)
     return result | {name: values.tolist() for name, values in moments.items()}
 
 
@@ -192,6 +194,7 @@ def summary(params: Gaussian, state: State) -> JSON:
     if full and len(state.mean) <= SHOWN:
         correlation = state.factor / deviations[:, None]
         result["correlations"] = (correlation @ correlation.T).tolist()
+        result["covariance"] = (state.factor @ state.factor.T).tolist()
     return result
 
 

@@ -66,7 +66,7 @@ from app.ml.numerics.density.categorical import (
     category_log_probabilities,
     without_categories,
 )
-from app.ml.numerics.density.class_columns import column_summaries
+from app.ml.numerics.density.class_columns import class_covariances, column_summaries
 from app.ml.numerics.density.multinomial import (
     Multinomials,
     below_zero,
@@ -220,17 +220,17 @@ def _explained(state: State, densities: Matrix) -> list[JSON]:
 def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = None) -> JSON:
     priors = np.exp(state.log_priors).tolist()
     described: dict[str, JSON] = {"priors": priors, "classes": list(range(len(priors)))}
-    if state.normals is not None:
-        normals = state.normals
-        described["rank"] = int(
-            normals.means.shape[1] if normals.turn is not None else np.isfinite(normals.scale).sum()
-        )
+    if (normals := state.normals) is not None:
+        whole = normals.turn is not None
+        described["rank"] = int(normals.means.shape[1] if whole else np.isfinite(normals.scale).sum())
         if normals.inner is None:
             coef, constants = linear_form(normals)
             if state.categories is not None:
                 coef[state.categories.columns] += state.categories.weights
                 constants = constants + state.categories.constants
             described |= forms(coef.T, constants + state.log_priors, units)
+        if (found := class_covariances(normals, units)) is not None:
+            described["covariance" if normals.inner is None else "covariances"] = found
     if state.kernels is not None:
         described["kernels"] = len(state.kernels.rows)
     if state.multinomials is not None:

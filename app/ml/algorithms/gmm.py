@@ -71,6 +71,9 @@ from app.ml.numerics.density.mixture_starts import Runs, Starts, best_run, low_q
 from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.standard_units import StandardBlocks, Units, standard_units, streamed_units
 
+SHOWN = 25_000
+"""Numbers of all covariances in the report, at most."""
+
 
 class GMM(Params):
     n_components: int = Field(3, ge=1, le=1000, description="Number of components, each a normal distribution.")
@@ -222,19 +225,27 @@ def free_parameters(params: GMM, state: State) -> float:
 
 
 def summary(params: GMM, state: State) -> JSON:
-    return _summary(params, state, state.means, components_of(state).deviations)
+    return _summary(params, state, ColumnUnits(np.zeros(state.means.shape[1]), np.ones(state.means.shape[1])))
 
 
 def in_units(params: GMM, state: State, units: ColumnUnits) -> JSON:
-    return _summary(params, state, units.values(state.means), np.abs(units.widths(components_of(state).deviations)))
+    return _summary(params, state, units)
 
 
-def _summary(params: GMM, state: State, means: Matrix, deviations: Matrix) -> JSON:
+def _summary(params: GMM, state: State, units: ColumnUnits) -> JSON:
+    """Means, standard deviations and, of full covariances of not too many columns, these."""
+    components, scale = components_of(state), np.abs(units.scale)
+    described: dict[str, NDArray[np.float64]] = {
+        "mean": units.values(state.means), "standard_deviations": scale * components.deviations,
+    }  # fmt: skip
+    if components.full and components.whitening.size <= SHOWN:
+        factors = scale[:, None] * components.factors
+        described["covariance"] = factors @ factors.transpose(0, 2, 1)
     return {
-        "columns": every(means.shape[1]),
+        "columns": every(state.means.shape[1]),
         "components": [
-            {"component": j, "share": float(share), "mean": mean.tolist(), "standard_deviations": deviation.tolist()}
-            for j, (share, mean, deviation) in enumerate(zip(state.shares, means, deviations, strict=True))
+            {"component": j, "share": float(share), **{name: part[j].tolist() for name, part in described.items()}}
+            for j, share in enumerate(state.shares)
         ],
         "starts": state.starts.tolist(),
         "threshold": state.threshold if math.isfinite(state.threshold) else None,

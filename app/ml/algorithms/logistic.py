@@ -58,7 +58,6 @@ from app.ml.numerics.linear_models.cross_entropy_minimum import PART, minimum
 from app.ml.numerics.linear_models.fit_memory import logistic_bytes
 from app.ml.numerics.linear_models.separation import separates, separation_warnings
 from app.ml.numerics.linear_models.softmax import losses, of_two, one_of_two, probabilities
-from app.ml.numerics.optimise.newton import Minimum
 
 MOST_UNKNOWNS = 100
 """Up to here the errors of coefficients are reported."""
@@ -132,7 +131,7 @@ def fit(params: Logistic, data: Data, context: Context, start: State | None = No
         iterations=found.iterations,
         curves=watch.curves,
         warnings=(
-            *_warnings(params, found, watch),
+            *_warnings(params, watch),
             *sure,
             *([OTHER_CLASSES] if start is not None and not warm else []),
         ),
@@ -274,13 +273,11 @@ class _Watch:
         return float(np.average(losses(scores, _targets(aside.targets, self.seen)), weights=aside.weights))
 
 
-def _warnings(params: Logistic, found: Minimum, watch: _Watch) -> tuple[str, ...]:
+def _warnings(params: Logistic, watch: _Watch) -> tuple[str, ...]:
     if watch.best is not None:
         step = int(np.argmin(watch.curves["validation_loss"])) + 1
         return (f"Stopped early, as requested: the coefficients are those of iteration {step}.",)
-    early = ("No class has rows enough to set some aside: not stopped early.",) if params.early_stopping else ()
-    slow = () if found.converged else (f"Not converged after {found.iterations} iterations.",)
-    return early + slow
+    return ("No class has rows enough to set some aside: not stopped early.",) if params.early_stopping else ()
 
 
 ALGORITHM = Algorithm(

@@ -64,6 +64,8 @@ class State(NamedTuple):
     """(p,) of each coordinate, descending; with n in the denominator."""
     total: float
     """Variance of all columns together."""
+    spectrum: Vector
+    """(m,) variances along all directions that the fit found, of which the first p are kept."""
 
 
 def fit(params: PCA, data: Data, context: Context) -> Fit[State]:
@@ -79,7 +81,7 @@ def _fitted(params: PCA, spectrum: Spectrum) -> Fit[State]:
     p = _kept(params, values)
     short = params.variance is None and p < params.n_components
     warnings = (f"There are only {p} directions, not {params.n_components}.",) if short else ()
-    return Fit(State(mean, directions[:p], values[:p], total), iterations=1, warnings=warnings)
+    return Fit(State(mean, directions[:p], values[:p], total, values), iterations=1, warnings=warnings)
 
 
 def _count(params: PCA) -> int | None:
@@ -120,12 +122,14 @@ def objective(params: PCA, state: State, data: Data) -> float:
 
 
 def summary(params: PCA, state: State) -> JSON:
-    ratio = state.variance / state.total if state.total > 0 else np.zeros_like(state.variance)
+    """`variance_ratios` are of all directions that the fit found, kept or not."""
+    ratio = state.spectrum / state.total if state.total > 0 else np.zeros_like(state.spectrum)
     return {
         "columns": every(state.loadings.shape[1]),
         "loadings": state.loadings.tolist(),
         "explained_variance": state.variance.tolist(),
-        "explained_variance_ratio": ratio.tolist(),
+        "explained_variance_ratio": ratio[: len(state.variance)].tolist(),
+        "variance_ratios": ratio.tolist(),
         "mean": state.mean.tolist(),
     }
 

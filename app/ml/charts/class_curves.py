@@ -41,6 +41,12 @@ def class_curves(report: Report, name: str) -> list[ClassCurve]:
     return [one for one in found if one in kept]
 
 
+def shown(report: Report, curves: Sequence[ClassCurve]) -> str:
+    """States that there are curves of some classes alone, where that is so: a part of a sentence, or nothing."""
+    classes = len(report.confusion_matrix.classes) if report.confusion_matrix is not None else 0
+    return f"; {len(curves)} of {classes} classes, those of the most test rows" if 1 < len(curves) < classes else ""
+
+
 def points(
     curves: Sequence[ClassCurve], trials: Callable[[ClassCurve, float, float], tuple[float, float]]
 ) -> Iterator[dict[str, JSON]]:

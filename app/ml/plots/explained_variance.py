@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from app.ml.charts.channels import SHARE, category, data, number, tooltips
 from app.ml.charts.layers import layer
-from app.ml.charts.summaries import component_shares
+from app.ml.charts.summaries import component_shares, part
 from app.ml.plot import Drawing, Plot, PlotSubject
 
 MOST = 50
@@ -16,18 +16,21 @@ WIDTH = 420
 
 
 def draw(of: PlotSubject) -> Drawing:
-    kind, shares = component_shares(of.report)
+    kind, kept = component_shares(of.report)
+    shares: list[float] = part(of.report.summary, "variance_ratios") or kept
     columns = zip(shares[:MOST], accumulate(shares[:MOST]), strict=True)
-    rows = [{"name": str(i), "y": share, "sum": total} for i, (share, total) in enumerate(columns, 1)]
+    rows = [{"name": str(i), "place": i, "y": share, "sum": total} for i, (share, total) in enumerate(columns, 1)]
     names = [row["name"] for row in rows]
     x = category("name", "Component", [str(name) for name in names], labelAngle=0)
     y = number("y", f"Share of the {kind}", domain=(0, 1), axis=SHARE)
     seen = tooltips(name="component", y="share", sum="sum so far")
     total = layer({"type": "line", "point": {"size": 30, "opacity": 1}, "style": "sum"}, y=y | {"field": "sum"})
-    layers = [layer("bar", y=y, tooltip=seen), total]
+    faded = {"condition": {"test": f"datum.place <= {len(kept)}", "value": 1}, "value": 0.35}
+    layers = [layer("bar", y=y, tooltip=seen, opacity=faded), total]
     width = {"step": max(14, min(60, WIDTH // len(rows)))}
     view = {"width": width, "data": data(rows), "encoding": {"x": x}, "layer": layers}
-    return Drawing(view, ("Bars: each component. Line: the sum so far.",))
+    dropped = f" The first {len(kept)} are kept; pale bars are left out." if len(kept) < len(shares) else ""
+    return Drawing(view, (f"Bars: each component. Line: the sum so far.{dropped}",))
 
 
 PLOT = Plot(title="Explained variance", applies=lambda of: bool(component_shares(of.report)[1]), draw=draw)

@@ -11,7 +11,10 @@ def draw(of: PlotSubject) -> Drawing:
     encoding = {"x": number("x", column), "y": number("y", of.output), "tooltip": tooltips(x=column, y=of.output)}
     marks = {"observed": "point", "fit": "line"}
     parts = [{"data": data(curve_rows(of.report, name)), **layer(mark, **encoding)} for name, mark in marks.items()]
-    return Drawing({"layer": parts}, ("Line: predictions. Points: observed rows.",))
+    report = of.report
+    every, kind = (report.rows_test, "test") if report.rows_test else (report.rows_train, "training")
+    some = len(curve_rows(report, "observed"))
+    return Drawing({"layer": parts}, (f"Line: predictions. Points: {some} of {every} {kind} rows.",))
 
 
 PLOT = Plot(title="Fitted curve", applies=lambda of: bool(curve_rows(of.report, "fit")), draw=draw)

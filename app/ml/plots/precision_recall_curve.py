@@ -1,7 +1,7 @@
 """Precision-recall curve: the precision over the recall of each class against the rest, on the test rows."""
 
 from app.ml.charts.channels import SHARE, colour, data, number, tooltips
-from app.ml.charts.class_curves import APART, ClassCurve, class_curves, lines, points, positive
+from app.ml.charts.class_curves import APART, ClassCurve, class_curves, lines, points, positive, shown
 from app.ml.plot import Drawing, Plot, PlotSubject
 
 X, Y = "Recall", "Precision"
@@ -16,7 +16,7 @@ def draw(of: PlotSubject) -> Drawing:
     layers = lines(x, y, series, tooltips(series=of.output, x=X, y=Y, lower="from", upper="to"))
     view = {"width": SIDE, "height": SIDE, "data": data(points(curves, _trials)), "layer": layers, "resolve": APART}
     bands = f"{positive(curves)}Bands: exact 95 % intervals of the precision."
-    return Drawing(view, (f"{of.report.rows_test} test rows", bands))
+    return Drawing(view, (f"{of.report.rows_test} test rows{shown(of.report, curves)}", bands))
 
 
 def _trials(one: ClassCurve, x: float, y: float) -> tuple[float, float]:

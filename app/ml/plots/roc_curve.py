@@ -1,7 +1,7 @@
 """ROC curve: the true positive rate over the false positive rate of each class against the rest, on the test rows."""
 
 from app.ml.charts.channels import SHARE, colour, data, number, tooltips
-from app.ml.charts.class_curves import APART, ClassCurve, class_curves, lines, points, positive
+from app.ml.charts.class_curves import APART, ClassCurve, class_curves, lines, points, positive, shown
 from app.ml.charts.layers import segment
 from app.ml.plot import Drawing, Plot, PlotSubject
 
@@ -18,7 +18,7 @@ def draw(of: PlotSubject) -> Drawing:
     layers = [segment((0, 0), (1, 1)), *lines(x, y, series, seen)]
     view = {"width": SIDE, "height": SIDE, "data": data(points(curves, _trials)), "layer": layers, "resolve": APART}
     bands = f"{positive(curves)}Bands: exact 95 % intervals of the true positive rate."
-    return Drawing(view, (f"{of.report.rows_test} test rows{_area(of)}", bands))
+    return Drawing(view, (f"{of.report.rows_test} test rows{_area(of)}{shown(of.report, curves)}", bands))
 
 
 def _trials(one: ClassCurve, _x: float, y: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from sklearn.covariance import ledoit_wolf
 from app.errors import InvalidData
 from app.ml.algorithms import gaussian
 from app.ml.algorithms.gaussian import Gaussian
-from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.contract.algorithm import ColumnUnits, Context, Data, Task
 
 IRIS = datasets.load_iris().data
 FORMS = ["full", "diagonal", "spherical"]
@@ -127,3 +127,12 @@ def test_the_summary_has_correlations():
     summary = gaussian.summary(Gaussian(), fitted(IRIS, Gaussian(shrinkage=0)).state)
     np.testing.assert_allclose(summary["correlations"], np.corrcoef(IRIS.T), rtol=1e-9)
     np.testing.assert_allclose(summary["standard_deviations"], IRIS.std(axis=0), rtol=1e-10)
+
+
+def test_the_summary_has_the_covariance_in_the_units_of_the_table():
+    state, units = fitted(IRIS, Gaussian(shrinkage=0)).state, ColumnUnits(np.ones(4), np.array([0.5, 2.0, 3.0, 10.0]))
+    for summary, x in (
+        (gaussian.summary(Gaussian(), state), IRIS),
+        (gaussian.in_units(Gaussian(), state, units), units.values(IRIS)),
+    ):
+        np.testing.assert_allclose(summary["covariance"], np.cov(x.T, bias=True), rtol=1e-9)

@@ -431,6 +431,13 @@ def test_the_report_is_the_same_in_other_units(density):
     for one, other in zip(plain["columns"], restored["columns"], strict=True):
         for name in one:
             np.testing.assert_allclose(other[name], one[name], rtol=1e-8, atol=1e-12)
+    classes = [np.cov(part.T, bias=True) for part in (x[:50], x[50:100], x[100:])]
+    expected = {"full_covariance": {"covariances": classes}, "shared_covariance": {"covariance": np.mean(classes, 0)}}
+    for described in (plain, restored):
+        reported = {name: part for name, part in described.items() if name.startswith("covariance")}
+        assert set(reported) == set(expected.get(density, ()))
+        for name, matrices in reported.items():
+            np.testing.assert_allclose(matrices, expected[density][name], rtol=1e-7, atol=1e-12)
     if density == "shared_covariance":
         np.testing.assert_allclose(restored["coefficients"], plain["coefficients"], rtol=1e-7)
         gaps = [np.subtract(one["intercepts"], one["intercepts"][0]) for one in (plain, restored)]

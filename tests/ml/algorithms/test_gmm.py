@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from app.ml.algorithms import gmm, kmeans
 from app.ml.algorithms.gmm import GMM
-from app.ml.contract.algorithm import Context, Data, Task
+from app.ml.contract.algorithm import ColumnUnits, Context, Data, Task
 from app.ml.numerics.density import gaussian_mixture
 from app.ml.numerics.density.gaussian_mixture import Components, Options, em, of_labels
 
@@ -101,6 +101,13 @@ def test_one_component_has_the_moments_of_the_rows(kind):
     mean = np.eye(4) * np.trace(whole) / 4
     expected = {"full": whole, "diagonal": np.diag(np.diag(whole)), "spherical": mean}[kind]
     np.testing.assert_allclose(covariances(fit.state)[0], expected, rtol=1e-9, atol=1e-12)
+    scale = np.array([0.5, 2.0, -3.0, 10.0])
+    (described,) = gmm.in_units(GMM(), fit.state, ColumnUnits(np.ones(4), scale))["components"]
+    assert ("covariance" in described) == (kind == "full")
+    if kind == "full":
+        reported = np.abs(np.outer(scale, scale)) * whole
+        np.testing.assert_allclose(described["covariance"], reported, rtol=1e-9)
+        np.testing.assert_allclose(np.square(described["standard_deviations"]), np.diag(reported), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -169,7 +169,8 @@ def test_not_converging_is_a_fact():
     fit = fitted(of(*table("wine", scaled=False)), solver="lbfgs", max_iter=3)
     assert not fit.converged
     assert fit.iterations == 3
-    assert fit.warnings == ("Not converged after 3 iterations.",)
+    assert not fit.converged
+    assert not fit.warnings, "the report has a sentence of its own"
 
 
 def test_progress_and_curve():

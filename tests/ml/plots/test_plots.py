@@ -257,6 +257,16 @@ def test_a_tree_has_its_leaves_apart_and_nodes_between_theirs():
     assert "120 rows" in first["note"]
 
 
+def test_pictures_state_what_they_leave_out():
+    of = drawn_from("letters", "knn", "letter")
+    for name in ("roc_curve", "precision_recall_curve"):
+        drawing = plot_entries()[name].plot.draw(of)
+        assert "7 of 9 classes, those of the most test rows" in drawing.subtitle[0]
+        assert len({row["series"] for row in drawing.view["data"]["values"]}) == 7
+    of = drawn_from("patients", "linear", "progression", "bmi")
+    assert plot_entries()["fitted_curve"].plot.draw(of).subtitle == ("Line: predictions. Points: 88 of 88 test rows.",)
+
+
 FEW_TREES = {"n_estimators": 2}
 OF_TREES = {"estimator": {"name": "decision_tree", "max_depth": 2}, **FEW_TREES}
 TREES = {
@@ -317,7 +327,9 @@ def test_prototypes_lie_between_the_ends_of_their_columns():
 def test_explained_variance_adds_up():
     of = drawn_from("flowers", "pca")
     found = rows(of, "explained_variance")
-    assert column(found, "sum") == pytest.approx(np.cumsum(of.report.summary["explained_variance_ratio"]))
+    assert column(found, "sum") == pytest.approx(np.cumsum(of.report.summary["variance_ratios"]))
+    assert column(found, "sum")[-1] == pytest.approx(1)
+    assert plot_entries()["explained_variance"].plot.draw(of).subtitle[0].endswith("pale bars are left out.")
 
 
 def test_intervals_of_coefficients_are_those_of_their_errors():

@@ -89,3 +89,10 @@ def test_neighbours_have_a_class_by_name():
     (near,) = reporting.readable(explanation[0], None, ("bad", "good"))["neighbours"]
     assert near["class"] == "good"
     assert "target" not in near
+
+
+def test_a_fit_that_did_not_converge_has_one_sentence_about_it():
+    for algorithm in ({"name": "mlp", "epochs": 1}, {"name": "logistic", "max_iter": 1}):
+        report = trained(table(), algorithm, "class")
+        assert not report.converged
+        assert sum("converge" in warning for warning in report.warnings) == 1

@@ -52,6 +52,21 @@ def normal_moments(normals: Normals) -> Moments:
     return _of_columns(normals.centre, normals.scale, Moments(normals.means @ back, variances))
 
 
+def class_covariances(normals: Normals, units: ColumnUnits | None) -> JSON:
+    """The covariance (d, d) of each class, or the one of all classes; None: columns are independent, or too many.
+
+    units: of the numbers; None: those of the matrix.
+    """
+    if normals.turn is None or len(normals.means) * len(normals.scale) ** 2 > LISTED:
+        return None
+    back = np.linalg.pinv(normals.turn)
+    inner = np.eye(len(back))[None] if normals.inner is None else normals.inner
+    width = np.where(np.isfinite(normals.scale), normals.scale, 0.0) * (1.0 if units is None else units.scale)
+    factors = [np.linalg.solve(one, back) * width for one in inner]
+    covariances = [as_json(factor.T @ factor) for factor in factors]
+    return covariances[0] if normals.inner is None else covariances
+
+
 def kernel_moments(found: Kernels) -> Moments:
     """NaN in a class without rows."""
     means, variances = np.full((2, *found.inverse.shape), np.nan)

@@ -110,7 +110,5 @@ def endings(params: NetworkParams, end: TrainedNetwork, start_slopes: Vector, *,
         yield DIVERGED.format(params.rate)
     elif end.best is not None:
         yield f"Stopped early, as requested: the weights are those of iteration {end.best}."
-    elif not end.converged:
-        yield f"Not converged after {end.iterations} iterations."
     if params.early_stopping and not early:
         yield "There are too few rows to set some aside: not stopped early."
