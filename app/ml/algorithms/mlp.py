@@ -55,6 +55,7 @@ from app.ml.numerics.linear_models.softmax import of_two, one_of_two, probabilit
 from app.ml.numerics.networks.back_propagation import NetworkRows, OutputLoss
 from app.ml.numerics.networks.compiled.one_row import row_shares
 from app.ml.numerics.networks.epochs import Watched, in_32_bits, passed, usual_batch
+from app.ml.numerics.networks.integrated_gradients import explained_outputs
 from app.ml.numerics.networks.network_layers import Network, outputs, started
 from app.ml.numerics.networks.network_params import NetworkParams, Width
 from app.ml.numerics.networks.network_report import (
@@ -207,6 +208,17 @@ def predict(params: MLP, state: State, x: Matrix) -> NDArray[np.float64]:
     return scores
 
 
+def explain(params: MLP, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every column adds to the output, from that of the means of the training rows on: integrated
+    gradients. Of several classes it is the score of the predicted one. `remainder` is what the sum leaves over.
+    """
+    if not x.size or state.unit == 0.0 or np.count_nonzero(state.seen) == 1:
+        return [{"contributions": []} for _ in x]
+    scale = state.centre, state.unit
+    found = explained_outputs(state.network, params.activation, x, scale, state.seen)
+    return [one | ({"class": code} if state.seen.size else {}) for code, one in found]
+
+
 def summary(params: MLP, state: State) -> JSON:
     """Sizes, slopes and saturation of the layers."""
     sizes = state.network.sizes
@@ -280,6 +292,7 @@ ALGORITHM = Algorithm(
     faults=faults,
     memory=lambda params, size: memory(params, _sizes(params, size), size.rows),
     seconds=lambda params, size: seconds(params, _sizes(params, size), size.rows),
+    explain=explain,
     summary=summary,
     warm_start=WarmStart(
         fit_from, moved, equal=("activation",), values="weights", others=("autoencoder",), any_target=True

@@ -56,6 +56,7 @@ from app.ml.contract.algorithm import (
     Data,
     Fit,
     Labels,
+    LinearForm,
     Matrix,
     Params,
     Symmetry,
@@ -64,6 +65,7 @@ from app.ml.contract.algorithm import (
     WarmStart,
 )
 from app.ml.contract.capacity import Capacity, Mistakes, planes
+from app.ml.contract.explanations import column_sums
 from app.ml.contract.named_numbers import every
 from app.ml.contract.progress import part_of
 from app.ml.contract.sparse_rows import sparse
@@ -161,6 +163,13 @@ def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
         weights = weights / largest / state.radius / np.linalg.norm(weights / largest, axis=1).max()
     probabilities[:, state.seen] = sign_probabilities(each_row(x, weights[state.seen, :-1].T) + weights[state.seen, -1])
     return probabilities
+
+
+def explain(params: Perceptron, state: State, x: Matrix) -> list[JSON]:
+    """For each row what every column adds to the score of each class."""
+    weights = _weights(params, state)
+    form = LinearForm(weights[:, :-1].T, params.fit_intercept * weights[:, -1])
+    return list(column_sums(form, x))
 
 
 def summary(params: Perceptron, state: State, units: Affine | None = None) -> JSON:
@@ -282,6 +291,7 @@ ALGORITHM = Algorithm(
     capacity=capacity,
     seconds=lambda _, size: 5e-7 * size.cells,
     rowwise=True,
+    explain=explain,
     summary=summary,
     unscaled=summary,
     warm_start=WarmStart(fit_from, moved, equal=("fit_intercept",), values="weights"),

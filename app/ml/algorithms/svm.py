@@ -300,6 +300,9 @@ ALGORITHM = Algorithm(
             width=lambda _, state: max(1, len(state.margins)),
         )
     },
+    explain=lambda params, state, x: machines.explained_by_class(
+        params, state.machine, pairs_of(params.multiclass, np.flatnonzero(state.seen)), x
+    ),
     summary=summary,
     unscaled=machines.of_planes(summary),
     importances=lambda params: _squared_weights if params.kernel == "linear" else None,

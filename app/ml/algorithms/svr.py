@@ -137,6 +137,11 @@ def predict(params: SVR, state: State, x: Matrix) -> Vector:
     return np.ascontiguousarray(decisions(params, state.machine, x)[:, 0])
 
 
+def explain(params: SVR, state: State, x: Matrix) -> list[JSON]:
+    """For each row the parts of support vectors, or of columns, in its prediction."""
+    return [machines.explained(params, state.machine, x[i : i + 1], 0) for i in range(len(x))]
+
+
 def summary(params: SVR, state: State, units: Affine | None = None) -> JSON:
     """`duality_gap`: share of the objective by which no solution is better. `within_tube`: training rows that are no
     support vectors.
@@ -161,6 +166,7 @@ ALGORITHM = Algorithm(
     rowwise=True,
     projects_kernels=lambda params: params.indefinite == "project",
     relations={Form.SQUARE: {Meaning.KERNEL}},
+    explain=explain,
     summary=summary,
     unscaled=machines.of_planes(summary),
     breaks={

@@ -306,6 +306,9 @@ ALGORITHM = Algorithm(
             width=lambda _, state: len(state.margins),
         )
     },
+    explain=lambda params, state, x: machines.explained_by_class(
+        params, state.machine, [(-1, code) for code in positive_classes(state.seen).tolist()], x
+    ),
     summary=summary,
     unscaled=machines.of_planes(summary),
     breaks={

@@ -1,5 +1,5 @@
-"""Explain predictions: the path through a tree, the neighbours, the shares of members or stages,
-the local coefficients. At most 32 MiB of it.
+"""Explain predictions: the path through a tree, the neighbours, the shares of members, stages or support vectors, the
+parts of columns, the local coefficients. At most 32 MiB of it.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.errors import BodyTooLarge, NoExplanation
 from app.ml.contract.algorithm import JSON, Matrix
+from app.ml.contract.explanations import explains, explanations
 from app.ml.contract.labels import Label
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.query import Query, Subject
@@ -45,15 +46,14 @@ class Explanations(ModelResponse):
 
 def explain(subject: Subject, request: PredictRequest) -> Explanations:
     """Raises BodyTooLarge for more than fits into a response, else as a prediction does."""
-    model, explain = subject.model, subject.model.algorithm.explain
-    assert explain is not None  # noqa: S101  the models that offer it have one
+    model = subject.model
     incoming = read_rows(request.model_dump(), model.inputs, max_rows=subject.max_rows)
     raw = model.preparation.raw(incoming.table)
     predicted = model.predict_raw(raw)
     matrix = model.preparation.matrix(raw)
 
     def explained(rows: Matrix) -> list[JSON]:
-        each = explain(model.params, model.state, rows)
+        each = explanations(model.algorithm, model.params, model.state, rows)
         return [readable(one, model.preparation, model.classes or ()) for one in each]
 
     found = explained(matrix[:1])
@@ -82,6 +82,6 @@ QUERY = Query(
     request=PredictRequest,
     response=Explanations,
     run=explain,
-    offered=lambda model: model.algorithm.explain is not None,
+    offered=lambda model: explains(model.algorithm),
     refusal=NoExplanation,
 )

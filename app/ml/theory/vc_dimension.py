@@ -13,15 +13,16 @@ from pydantic import Field
 
 from app.errors import InvalidRequest
 from app.faults import Fault
-from app.ml.calculator import TheoryResult, counts, curve, value
+from app.ml.calculator import DELTA, Delta, TheoryResult, counts, curve, value
 from app.ml.numerics.learning_theory.shattering import (
     CLASSES,
     MOST_IN_THE_PLANE,
+    FunctionClass,
     labellings,
     refused,
     shattered_instances,
 )
-from app.ml.numerics.support_vectors.vc_bounds import log_growth, sauer
+from app.ml.numerics.support_vectors.vc_bounds import growth_term, log_growth, sauer
 from app.ml.query import Query
 from app.wire import Body, Wire
 
@@ -54,6 +55,7 @@ class VcDimensionRequest(Body):
     dimensions: int = Field(2, ge=1, le=10**6, description="Number of columns, of rectangles and halfspaces.")
     intervals: int = Field(1, ge=1, le=1000, description="Largest number of intervals of a union.")
     rows: int = Field(100, ge=1, le=1000, description="Number of rows whose labellings are counted.")
+    delta: Delta = Field(0.05, description=DELTA)
     points: list[list[Number]] = Field(
         [], max_length=MOST_POINTS, description="Points whose labellings are tried one by one; empty: none."
     )
@@ -107,6 +109,12 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
         value("labellings", found.growth(n, d, k), f"Largest number of labellings of {n} rows; null: no formula."),
         value("labellings_bound", _sauer(dimension, n), "Sum of C(n, i) for i from 0 to h, which bounds them."),
         value("log_labellings_bound", log_growth(dimension, n), f"Natural logarithm of its bound (e {n} / h)^h."),
+        value(
+            "growth_bound",
+            growth_term(_log_labellings(found, 2 * n, d, k), n, request.delta),
+            f"Term that bounds the risk above the training error on {n} rows, sqrt((ln labellings of {2 * n} rows + "
+            "ln(4/delta)) / rows); null: no formula.",
+        ),
     ]
     if request.points:
         number = sum(1 for _ in labellings(found, np.array(request.points), k))
@@ -121,8 +129,8 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
         "polygons and sines without limit. Labellings of n rows: at most the sum of C(n, i) for i from 0 to the "
         "dimension h",
         source="Vapnik and Chervonenkis (1971), Theory Probab. Appl. 16:264; Sauer (1972), J. Comb. Theory A 13:145; "
-        "Cover (1965), IEEE Trans. Electron. Comput. 14:326 (halfspaces); Shalev-Shwartz and Ben-David (2014), "
-        "Understanding Machine Learning, section 6.3.5 (sines).",
+        "Cover (1965), IEEE Trans. Electron. Comput. 14:326 (halfspaces); MIT 6.036, recitation of 6 April 2017 (bound "
+        "by the growth function); Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, section 6.3.5 (sines).",
         assumptions=["Points are real numbers without error; a halfspace separates them strictly."],
         notes=[note for note in (SIZE, NOTES.get(request.function_class)) if note],
         curves=[
@@ -166,6 +174,14 @@ def _of_table(request: VcDimensionRequest) -> VcDimensionResult:
 
 def _sauer(dimension: float, n: int) -> float:
     return float(sauer(int(min(dimension, n)), n))
+
+
+def _log_labellings(found: FunctionClass, n: int, d: int, k: int) -> float:
+    """Ln of the labellings of n rows; of more than a number can be, its bound."""
+    try:
+        return _log(found.growth(n, d, k))
+    except OverflowError:
+        return log_growth(found.dimension(d, k), n)
 
 
 def _log(number: float) -> float:

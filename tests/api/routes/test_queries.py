@@ -140,8 +140,14 @@ def test_neighbours_explain(ask):
     assert got["explanations"][0]
 
 
+def test_columns_of_a_linear_model_explain(ask):
+    got = result_of(ask("explain", {"rows": [ROW]}, "logistic"))
+    (explained,) = got["explanations"]
+    assert {part["column"] for part in explained["contributions"]} == set(got["columns"])
+
+
 def test_an_algorithm_without_explanations_says_so(ask):
-    response = ask("explain", {"rows": [ROW]}, "logistic")
+    response = ask("explain", {"rows": [ROW]}, "gaussian_process", "length")
     assert response.status_code == 409
     assert response.json()["code"] == "no_explanation"
 

@@ -182,3 +182,14 @@ def test_a_demonstration_has_a_limit():
     assert values("no_free_lunch", points=10**6, rows=10**6, demonstrate=False)["average_error"] == pytest.approx(
         math.exp(-1) / 2, rel=1e-5
     )
+
+
+@pytest.mark.parametrize(
+    ("function_class", "labellings"), [("thresholds", 2001), ("intervals", 1 + 2000 * 2001 // 2), ("sines", 2**2000)]
+)
+def test_the_bound_by_the_growth_function(function_class, labellings):
+    """R4: √((ln Π(2n) + ln(4/δ))/n), .109469 of thresholds on 1,000 rows with δ = .05."""
+    found = values("vc_dimension", function_class=function_class, rows=1000)
+    assert found["growth_bound"] == pytest.approx(math.sqrt((math.log(labellings) + math.log(80)) / 1000))
+    if function_class == "thresholds":
+        assert found["growth_bound"] == pytest.approx(0.109469, abs=5e-7)

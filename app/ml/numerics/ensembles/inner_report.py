@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from app.ml.contract.algorithm import JSON, FittedLearner, Vector
+from app.ml.contract.explanations import column_sums, one_or_all
 from app.ml.contract.named_numbers import Names, named
 from app.ml.numerics.trees.tree_rules import rules_of
 
@@ -20,9 +21,9 @@ def describe_fit(learned: FittedLearner, name: Callable[[int], JSON]) -> dict[st
     if algorithm.linear is not None:
         coef, intercept = algorithm.linear(state)
         described["coefficients"] = [
-            {"column": name(j), "coefficient": _scalar(weights)} for j, weights in enumerate(coef)
+            {"column": name(j), "coefficient": one_or_all(weights)} for j, weights in enumerate(coef)
         ]
-        described["intercept"] = _scalar(intercept)
+        described["intercept"] = one_or_all(intercept)
     if "tree" in algorithm.queries:
         trees = algorithm.queries["tree"](params, state)
         levels = trees.tree(0).reached() if trees.members == 1 else []
@@ -41,14 +42,5 @@ def explain_row(learned: FittedLearner, row: Vector, name: Callable[[int], JSON]
         }
     if learned.algorithm.linear is None:
         return {}
-    coef, intercept = learned.algorithm.linear(learned.state)
-    adds = [
-        {"column": name(j), "value": float(x), "contribution": _scalar(x * weights)}
-        for j, (x, weights) in enumerate(zip(row, coef, strict=True))
-    ]
-    return {"intercept": _scalar(intercept), "contributions": adds}
-
-
-def _scalar(scores: Vector) -> JSON:
-    """The number of a single score, or the list of several."""
-    return float(scores[0]) if len(scores) == 1 else scores.tolist()
+    (parts,) = column_sums(learned.algorithm.linear(learned.state), row[None])
+    return dict(named(parts, Names(name)))

@@ -1,7 +1,7 @@
 """A fitted support vector machine: its vectors, their coefficients, and the decision values of rows."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -9,7 +9,8 @@ import scipy
 from numpy.typing import NDArray
 
 from app.errors import InvalidData
-from app.ml.contract.algorithm import JSON, Affine, Data, Labels, Matrix, Size, Vector
+from app.ml.contract.algorithm import JSON, Affine, Data, Labels, LinearForm, Matrix, Size, Vector
+from app.ml.contract.explanations import column_sums
 from app.ml.contract.sparse_rows import sparse
 from app.ml.numerics.kernel_functions.kernel_params import gamma_of
 from app.ml.numerics.linear_algebra.definiteness import negative_spectrum
@@ -31,6 +32,8 @@ SAMPLE = 1000
 """Rows whose kernel is looked at for negative eigenvalues."""
 VECTORS = 30
 """Numbers for each row that the method in the weights holds at once, beside the rows."""
+EXPLAINING = 10
+"""Support vectors that an explanation lists."""
 LISTED = 1000
 """Support vectors in a report."""
 
@@ -188,6 +191,42 @@ def vectors_summary(machine: Machine, units: Affine | None = None) -> dict[str, 
     if machine.items is not None:
         result["support_vector_items"] = machine.items[:LISTED].tolist()
     return result
+
+
+def explained(params: MachineParams, machine: Machine, x: Matrix, function: int) -> dict[str, JSON]:
+    """What adds up to one decision value of a row (1, d): the intercept, and the parts of columns where the kernel is
+    linear, else those of the support vectors, the largest first and all others together.
+    """
+    if len(machine.weights):
+        plane = LinearForm(machine.weights[function][:, None], machine.intercept[function, None])
+        return next(column_sums(plane, x))
+    coef = machine.coef[function]
+    if machine.points.size:
+        parts = coef * kernel_matrix(params.function(machine.gamma), x, machine.points)[0]
+    else:
+        parts = coef * x[0, machine.places]
+    order = np.argsort(-np.abs(parts), kind="stable")
+    listed, rest = order[:EXPLAINING], parts[order[EXPLAINING:]]
+    items = {} if machine.items is None else {int(i): {"item": str(machine.items[i])} for i in listed}
+    return {
+        "intercept": float(machine.intercept[function]),
+        "support_vectors": [
+            {"row": int(machine.numbers[i]), **items.get(int(i), {}), "contribution": float(parts[i])} for i in listed
+        ],
+        "others": float(rest.sum()),
+    }
+
+
+def explained_by_class(
+    params: MachineParams, machine: Machine, classes: Sequence[tuple[int, int]], x: Matrix
+) -> list[JSON]:
+    """For each row what adds up to the decision value of each function, as `explained`.
+
+    classes: those with negative and positive values of each function; -1: all others.
+    """
+    named = [{"classes": [code for code in pair if code >= 0]} for pair in classes]
+    rows = (x[i : i + 1] for i in range(len(x)))
+    return [{"machines": [one | explained(params, machine, row, i) for i, one in enumerate(named)]} for row in rows]
 
 
 def of_planes(summary: Callable[[P, S, Affine], JSON]) -> Callable[[P, S, Affine], JSON]:
