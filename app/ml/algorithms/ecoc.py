@@ -122,7 +122,7 @@ def _other_length(params: ECOC, classes: int, bits: int) -> Iterator[str]:
         and classes > 1
         and _kind(params, classes) == "random"
     ):
-        why = "fewer cannot tell them apart" if bits > (params.bits or 0) else "there are no more ways to divide them"
+        why = "fewer cannot distinguish them" if bits > (params.bits or 0) else "there are no more ways to divide them"
         yield f"The code of {classes} classes has {bits} bits, not {params.bits}: {why}."
 
 

@@ -37,7 +37,7 @@ def draw(of: PlotSubject) -> Drawing:
 
 
 def _series(of: PlotSubject, count: int) -> list[str]:
-    """Names of the scores: their classes, or the two classes that the score of a machine tells apart."""
+    """Names of the scores: their classes, or the two that the score of a machine distinguishes."""
     machines = entries(of.report.summary, "machines")
     if count > 1 and len(machines) == count:
         return [" over ".join(str(label) for label in reversed(machine["classes"])) for machine in machines]

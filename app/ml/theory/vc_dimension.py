@@ -130,7 +130,8 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
         "dimension h",
         source="Vapnik and Chervonenkis (1971), Theory Probab. Appl. 16:264; Sauer (1972), J. Comb. Theory A 13:145; "
         "Cover (1965), IEEE Trans. Electron. Comput. 14:326 (halfspaces); MIT 6.036, recitation of 6 April 2017 (bound "
-        "by the growth function); Shalev-Shwartz and Ben-David (2014), Understanding Machine Learning, section 6.3.5 (sines).",
+        "by the growth function); Shalev-Shwartz and Ben-David (2014), Understanding Machine "
+        "Learning, section 6.3.5 (sines).",
         assumptions=["Points are real numbers without error; a halfspace separates them strictly."],
         notes=[note for note in (SIZE, NOTES.get(request.function_class)) if note],
         curves=[

@@ -12,7 +12,7 @@ from app.ml.contract.algorithm import Data, Task
     ("bits", "length", "sentence"),
     [
         (40, 7, "there are no more ways to divide them"),  # 2³ − 1 ways to divide four classes in two
-        (1, 2, "fewer cannot tell them apart"),
+        (1, 2, "fewer cannot distinguish them"),
         (5, 5, None),
     ],
 )

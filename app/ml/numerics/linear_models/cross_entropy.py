@@ -41,9 +41,9 @@ class CrossEntropy:
     """Mean loss per unit of weight plus ½λ‖coef‖²/Σw, over a point (m,) with m = (d + 1)·s.
 
     In coordinates of its own: each column is centred and divided by √(variance + λ/Σw), or by 1 where that is 0, and
-    there is a last one of ones. So curvatures are about 1 or less whatever the units of the inputs, and a gradient is a
-    pure number. The columns stay as they are; what centring and scaling do to sums over rows is done to the sums. So
-    sparse rows stay sparse; the Hessian, for which there are few columns, is made of dense blocks of them.
+    there is a last one of ones. Curvatures are about 1 or less whatever the units, and a gradient is a pure number. The
+    columns stay as they are; what centring and scaling do to sums over rows is done to the sums. So sparse rows stay
+    sparse; a Hessian, of few columns, is made of dense blocks.
     """
 
     x: Matrix
@@ -76,11 +76,10 @@ class CrossEntropy:
             offset, variance = np.zeros(x.shape[1]), _moments(x, share)[1]
         ridge = penalty / weights.sum()
         unit = np.sqrt(variance + ridge)
-        shrunk = np.divide(ridge, unit * unit, out=np.ones(len(unit)), where=unit > 0)
-        if not penalty:  # a constant column has coefficient 0 then too, which any penalty of its own gives it
-            rounding = CONSTANT if sparse(x) is None else np.sqrt(CONSTANT)
-            constant = unit <= rounding * np.abs(mean)
-            unit, shrunk = np.where(constant, 1.0, unit), np.where(constant, 1.0, shrunk)
+        rounding = np.abs(mean) * (CONSTANT if sparse(x) is None else np.sqrt(CONSTANT))
+        constant = (penalty == 0) & (unit <= rounding)  # its coefficient is 0, as with any penalty
+        unit = np.where(constant, 1.0, unit)
+        shrunk = np.where(constant, 1.0, ridge / unit**2)
         return cls(x, np.asfortranarray(targets), share, np.append(shrunk, 0.0), offset, mean, unit)
 
     def every(self, step: int) -> "CrossEntropy":
@@ -95,9 +94,7 @@ class CrossEntropy:
         share = self.weights @ self.targets
         rest = self.weights @ (1 - self.targets)
         odds = np.log(share) - (np.log(rest) if len(share) == 1 else np.log(share).mean())
-        point = np.zeros((self.x.shape[1] + 1, len(share)))
-        point[-1] = odds
-        return point.ravel()
+        return np.vstack([np.zeros((self.x.shape[1], len(share))), odds]).ravel()
 
     def linear(self, point: Vector) -> Linear:
         """The same in the coordinates of the data."""
