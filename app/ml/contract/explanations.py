@@ -24,7 +24,7 @@ def explanations(algorithm: Algorithm[Any, Any], params: Any, state: Any, x: Mat
 
 
 def column_sums(form: LinearForm, x: Matrix) -> Iterator[dict[str, JSON]]:
-    """What each column adds to the scores of rows (n, d): with the intercept the parts add up to them.
+    """The part of each column in the scores of rows (n, d): with the intercept the parts add up to them.
 
     A part of several scores is a list of one number for each. Of sparse rows the columns that are 0 are left out.
     """

@@ -39,13 +39,13 @@ def named(value: JSON, names: Names) -> JSON:
     if COLUMN in value:
         if names.categories is not None and "categories" in value and _is_number(value[COLUMN]):
             result["categories"] = _categories(value["categories"], names.categories(value[COLUMN]))
-        result[COLUMN] = _replaced(value[COLUMN], names.column)
+        result[COLUMN] = _replaced(result[COLUMN], names.column)
     if isinstance(value.get(COLUMNS), list):
         result[COLUMNS] = _replaced(result[COLUMNS], names.column)
     if names.label is not None:
         for key in (CLASSES, *CLASS):
             if key in value:
-                result[key] = _replaced(value[key], names.label)
+                result[key] = _replaced(result[key], names.label)
     return result
 
 

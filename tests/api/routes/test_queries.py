@@ -184,7 +184,7 @@ def test_a_model_without_a_query_names_those_that_it_offers(ask):
     response = ask("tree", {}, "ridge", "length")
     assert (response.status_code, response.json()["code"]) == (409, "not_offered")
     assert response.json()["detail"] == (
-        "ridge does not offer the query tree. It offers: intervals, linearise, prepared_distances, sweep."
+        "ridge does not offer the query tree. It offers: explain, intervals, linearise, prepared_distances, sweep."
     )
 
 

@@ -194,7 +194,7 @@ def vectors_summary(machine: Machine, units: Affine | None = None) -> dict[str, 
 
 
 def explained(params: MachineParams, machine: Machine, x: Matrix, function: int) -> dict[str, JSON]:
-    """What adds up to one decision value of a row (1, d): the intercept, and the parts of columns where the kernel is
+    """Parts that add up to one decision value of a row (1, d): the intercept, and those of columns where the kernel is
     linear, else those of the support vectors, the largest first and all others together.
     """
     if len(machine.weights):
