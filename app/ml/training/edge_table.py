@@ -44,4 +44,4 @@ def read_edges(given: EdgeRelations, table: pa.Table, items: NDArray[np.str_]) -
     if given.meaning == "dissimilarity":
         own = np.flatnonzero((first == second) & (values != 0) & ~np.isnan(values))
         refuse(own, given.value, "The dissimilarity of a row to itself is not 0")
-    return distinct_edges(first, second, values, given.value, weights)
+    return distinct_edges(first, second, values, given.value, weights, average=given.duplicates == "mean")

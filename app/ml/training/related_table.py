@@ -60,12 +60,19 @@ def places(table: pa.Table, name: str, items: NDArray[np.str_]) -> Labels:
 
 
 def distinct_edges(
-    first: Labels, second: Labels, values: Vector, name: str, weights: tuple[Vector, str] | None = None
+    first: Labels,
+    second: Labels,
+    values: Vector,
+    name: str,
+    weights: tuple[Vector, str] | None = None,
+    *,
+    average: bool = False,
 ) -> Edges:
     """Each pair of different rows once; pairs without a value are left out.
 
     Raises InvalidData for a pair that is there twice with different values or weights. name: of the column of values.
-    weights: above 0 where there is a value, and their column.
+    weights: above 0 where there is a value, and their column. average: a pair has the mean of its values by their
+    weights then, and the sum of these; without weights no sum.
     """
     kept = np.flatnonzero((first != second) & ~np.isnan(values))
     low, high = np.minimum(first, second)[kept], np.maximum(first, second)[kept]
@@ -73,6 +80,11 @@ def distinct_edges(
     low, high, kept, values = low[order], high[order], kept[order], values[kept][order]
     again = np.zeros(kept.size, np.bool_)
     again[1:] = (np.diff(low) == 0) & (np.diff(high) == 0)
+    if average and kept.size:
+        starts, shares = np.flatnonzero(~again), np.ones(kept.size) if weights is None else weights[0][kept]
+        sums = np.add.reduceat(shares, starts)
+        means = np.add.reduceat(shares * values, starts) / sums
+        return Edges(low[starts], high[starts], means, None if weights is None else sums)
     repeats = np.flatnonzero(again)
 
     def once(numbers: Vector, name: str, what: str) -> Vector:

@@ -44,7 +44,8 @@ class EdgeRelations(Body):
 
     form: Literal["edges"] = Field(
         description="`edges`: another dataset lists pairs of rows, by their names in the column `item`, with a value "
-        "each. Every pair stands there once, or twice with one value; pairs that are not there are unknown."
+        "each. Every pair stands there once, or more often with one value, unless `duplicates` averages several; pairs "
+        "that are not there are unknown."
     )
     dataset: RelatedDataset
     first: First
@@ -54,6 +55,11 @@ class EdgeRelations(Body):
         None,
         description="Numeric column with the weight of the pair, at least 0, for algorithms that take one (`smacof`); "
         "a pair of weight 0 is as one that is unknown. Null: every pair has the weight 1.",
+    )
+    duplicates: Literal["error", "mean"] = Field(
+        "error",
+        description="Treatment of a pair with several values, such as the ratings of several people. `error`: it is "
+        "refused; `mean`: its value is their mean, by their weights, and its weight the sum of these.",
     )
     meaning: MeaningName
 

@@ -66,6 +66,19 @@ def test_a_pair_of_weight_0_is_as_one_without_a_value():
     assert [part.tolist() for part in within] == [[0], [1], [6.0], [0.5]]
 
 
+def test_several_values_of_a_pair_are_averaged_on_request():
+    """Ratings 4, 7 and 1 of one pair: their mean is 4, by the weights 1, 1 and 6 it is 17/8; other pairs stay."""
+    ratings = roads(("Bonn", "Kiel", 4), ("Kiel", "Bonn", 7), ("Husum", "Bonn", 6), ("Bonn", "Kiel", 1))
+    mean = {"duplicates": "mean"}
+    found = read_edges(GIVEN.model_copy(update=mean), ratings, CITIES)
+    assert [part.tolist() for part in found[:3]] == [[0, 0], [1, 3], [4.0, 6.0]]
+    assert found.weights is None
+    weighed = read_edges(WEIGHTED.model_copy(update=mean), sure(ratings, 1, 1, 3, 6), CITIES)
+    assert [part.tolist() for part in weighed] == [[0, 0], [1, 3], [17 / 8, 6.0], [8.0, 3.0]]
+    with pytest.raises(InvalidData):
+        read_edges(GIVEN, ratings, CITIES)
+
+
 def test_a_pair_with_two_weights_is_refused_with_its_row():
     with pytest.raises(InvalidData) as refused:
         read_edges(WEIGHTED, sure(roads(("Bonn", "Kiel", 5), ("Kiel", "Bonn", 5)), 1, 2), CITIES)
