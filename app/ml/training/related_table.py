@@ -81,9 +81,9 @@ def distinct_edges(
     again = np.zeros(kept.size, np.bool_)
     again[1:] = (np.diff(low) == 0) & (np.diff(high) == 0)
     if average and kept.size:
-        starts, shares = np.flatnonzero(~again), np.ones(kept.size) if weights is None else weights[0][kept]
-        sums = np.add.reduceat(shares, starts)
-        means = np.add.reduceat(shares * values, starts) / sums
+        starts, parts = np.flatnonzero(~again), np.ones(kept.size) if weights is None else weights[0][kept]
+        sums = np.add.reduceat(parts, starts)
+        means = np.add.reduceat(parts * values, starts) / sums
         return Edges(low[starts], high[starts], means, None if weights is None else sums)
     repeats = np.flatnonzero(again)
 
