@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+CUT = "problems are listed, others are not"
+"""Noun of `summary` where there are more of them."""
+
 
 class Fault(NamedTuple):
     """One problem of an input.

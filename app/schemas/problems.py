@@ -33,7 +33,7 @@ class Problem(Wire):
     detail: str = Field(description="Sentence on what is wrong: the first problem with its place.")
     code: str = Field(description="Stable: made for programs.")
     instance: str | None = Field(None, description="URN of this occurrence; null: none.")
-    errors: list[ProblemError] = Field([], description="Every problem of the request, with its place.")
+    errors: list[ProblemError] = Field([], description="Problems of the request with their places, 1,000 at most.")
     remedy: str | None = Field(None, description="Sentence on what to do; null: the detail is enough.")
     request_id: str | None = Field(None, description="Id of the request, as in the header X-Request-Id and in the log.")
     error: str = Field(description="The detail again, where Open Inference clients look for it.")

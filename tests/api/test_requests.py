@@ -334,3 +334,12 @@ def test_of_thousands_of_faults_of_values_the_first_are_listed(client):
     assert refusal.status_code == 422
     assert len(refusal.json()["errors"]) == 1000
     assert refusal.json()["detail"].startswith("1000 problems are listed, others are not; the first: ")
+
+
+@pytest.mark.parametrize("kind", [1, "numbr"])
+def test_of_thousands_of_faults_of_a_form_the_first_are_listed(client, kind):
+    form = {"kinds": json.dumps({f"column {number}": kind for number in range(3000)}), "encoding": "morse"}
+    refusal = client.post("/v1/datasets/upload", files={"file": ("x.csv", b"a,b\n1,2\n")}, data=form)
+    assert refusal.status_code == 422
+    assert len(refusal.json()["errors"]) == 1000
+    assert refusal.json()["detail"].startswith("1000 problems are listed, others are not; the first: encoding: ")

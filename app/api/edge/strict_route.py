@@ -10,16 +10,14 @@ from fastapi.params import Form
 from app.api.edge.admission import GuardedRoute
 from app.api.edge.body import BY_NAME, read
 from app.api.edge.negotiation import demand_json
-from app.errors import InvalidRequest
-from app.faults import Fault, summary
+from app.errors import MAX_LISTED_FAULTS, InvalidRequest
+from app.faults import CUT, Fault, summary
 from app.formats.strict_json import parse
 from app.settings import MiB, Settings
 from app.validation import in_document_order, validation_faults
 
 FORM_BYTES = MiB
 """Limit on a body with a schema: it holds settings, not data."""
-LISTED = 1000
-"""Faults of a body that are listed: it may have one every few bytes, and others wait until it has its response."""
 
 
 class _Read(Request):
@@ -52,21 +50,20 @@ class StrictRoute(GuardedRoute):
             body = await read(request.receive, headers, settings, most=self.most)
             if body:
                 demand_json(headers)
-            value, unread = parse(body, settings.max_json_depth), False
+            value = parse(body, settings.max_json_depth)
             try:
                 return await handle(_Read(request, body, value))
             except RequestValidationError as error:
                 errors = error.errors()
-                faults, unread = validation_faults(errors[:LISTED], kind), len(errors) > LISTED
+                faults, cut = validation_faults(errors[:MAX_LISTED_FAULTS], kind), len(errors) > MAX_LISTED_FAULTS
                 faults += await self.further_faults(request, value, faults)
             except InvalidRequest as error:
-                faults = [*error.faults]
+                faults, cut = [*error.faults], error.cut
                 if not faults:
                     raise
-            listed = in_document_order(faults[:LISTED], value)
-            cut = unread or len(faults) > LISTED
-            detail = summary(listed, "problems are listed, others are not") if cut else ""
-            raise InvalidRequest(detail, faults=listed)
+            listed = in_document_order(faults[:MAX_LISTED_FAULTS], value)
+            cut |= len(faults) > MAX_LISTED_FAULTS
+            raise InvalidRequest(summary(listed, CUT) if cut else "", faults=listed)
 
         return strict
 

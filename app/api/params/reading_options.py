@@ -1,12 +1,13 @@
 """Reading options of a file, as parameters of an address and as fields of a form."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Annotated
 
 from fastapi import Depends, Form, Query
 from python_multipart.multipart import parse_options_header
 
-from app.errors import InvalidRequest
+from app.errors import MAX_LISTED_FAULTS, InvalidRequest
 from app.faults import Fault, place
 from app.formats.strict_json import parse
 from app.ingest.upload_options import ENCODINGS, DuplicateNames, HeaderRow, ReadOptions, encoding_named
@@ -113,7 +114,7 @@ def _options(
         detail = f"There is no encoding {quoted(encoding)}{one_of(encoding, ENCODINGS)}"
         faults.append(Fault(place(*where, "encoding"), detail, "unknown_encoding"))
     given = {} if kinds is None else parse(kinds.encode("utf-8", "surrogatepass"), max_depth=2)
-    faults += _kind_faults(given, *where, "kinds")
+    faults += islice(_kind_faults(given, *where, "kinds"), MAX_LISTED_FAULTS + 1)
     if faults or not isinstance(given, dict):
         raise InvalidRequest(faults=faults)
     return ReadOptions(
