@@ -1,5 +1,6 @@
 """The two roots of everything that travels on the wire. Nothing here knows what travels."""
 
+from functools import cache
 from typing import Any
 
 from pydantic import (
@@ -25,8 +26,8 @@ class Wire(ValidatedCopy, BaseModel):
     def _omit_unknown(self, handler: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # noqa: ANN202
         # Without a return annotation pydantic keeps the fields' own schema.
         written: dict[str, Any] = handler(self)
-        fields = type(self).model_fields
-        return {k: v for k, v in written.items() if v is not None or k not in fields or fields[k].is_required()}
+        optional = _optional_fields(type(self))
+        return {k: v for k, v in written.items() if v is not None or k not in optional}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -38,6 +39,11 @@ class Wire(ValidatedCopy, BaseModel):
                 own["properties"][name] = without_null(own["properties"][name])
                 own["required"] = [other for other in own.get("required", []) if other != name]
         return schema
+
+
+@cache
+def _optional_fields(kind: type[BaseModel]) -> frozenset[str]:
+    return frozenset(name for name, field in kind.model_fields.items() if not field.is_required())
 
 
 def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
