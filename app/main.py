@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio.to_thread import current_default_thread_limiter
+from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import iter_route_contexts
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -64,6 +65,7 @@ def create_app(
     app.hosts = Hosts(settings.hosts.split(","), settings.host, settings.cors_origins.split(","))
     app.state.metrics = measured
     app.state.draining = False
+    app.state.listens_when_warm = False
     app.state.job_reads = SharedReads()
     app.state.pulse = Pulse()
     if services is not None:
@@ -118,6 +120,8 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
     app.services.datasets.warm()
     if settings.warm:
         app.services.warming.start()
+        if app.state.listens_when_warm:
+            await run_in_threadpool(app.services.warming.wait_for_disk)
     pulse = asyncio.create_task(app.state.pulse.run(settings.beat_file))
     try:
         yield

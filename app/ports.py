@@ -6,6 +6,9 @@ import select
 import socket
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from app.errors import StartFailed
 from app.settings import Settings
@@ -48,9 +51,33 @@ def is_loopback(host: str) -> bool:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 is any free one. Raises StartFailed if the address is taken or not ours."""
+    with _failing_to_listen(host, port):
+        family, address = _resolve(host, port)
+        return socket.create_server(address, family=family, backlog=BACKLOG)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that refuses connections until it listens. Raises StartFailed as `listen`."""
+    with _failing_to_listen(host, port), ExitStack() as undo:
+        family, address = _resolve(host, port)
+        bound = undo.enter_context(socket.socket(family))
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
+        undo.pop_all()
+        return bound
+
+
+def _resolve(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return family, address[:2]
+
+
+@contextmanager
+def _failing_to_listen(host: str, port: int) -> Iterator[None]:
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        yield
     except OSError as error:
         raise StartFailed(
             f"Cannot listen on {host} port {port}: {error.strerror}. Choose another with --port or VALIANT_PORT."

@@ -16,7 +16,7 @@ from app.api.edge.middleware import CLOSE
 from app.api.fast.bounded_connection import BoundedConnection
 from app.api.fast.route import Application
 from app.errors import StartFailed
-from app.ports import accepts, demand_keys, is_loopback, listen, refuse_new
+from app.ports import accepts, bind, demand_keys, is_loopback, refuse_new
 from app.process_memory import settle
 from app.settings import Settings
 
@@ -29,14 +29,18 @@ LATE_SECONDS = 0.5
 
 
 def serve(app: Application, settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken or needs keys, or TLS has no files."""
+    """Serve until SIGTERM or SIGINT. Raises StartFailed if the address is taken or needs keys, or TLS has no files.
+
+    Connections are refused until what is on disk is loaded: a proxy goes on to another replica at once.
+    """
     demand_keys(settings)
     logs.configure(settings.log_level)
     if settings.auth != "keys" and not is_loopback(settings.host):
         log.warning("anonymous_network", host=settings.host)
     _check_certificate(settings)
     settle()
-    with listen(settings.host, settings.port) as listener:
+    app.state.listens_when_warm = True
+    with bind(settings.host, settings.port) as listener:
         _Draining(configured(app), app, settings.drain_seconds).run(sockets=[listener])
 
 
@@ -100,6 +104,13 @@ class _Draining(uvicorn.Server):
         timer = threading.Timer(self._drain_seconds, self._close)
         timer.daemon = True
         timer.start()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Raises StartFailed where another process has begun to listen at the address meanwhile."""
+        try:
+            await super().startup(sockets)
+        except OSError as error:
+            raise StartFailed(f"Cannot listen: {error.strerror}.") from error
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._drain_seconds:

@@ -120,7 +120,7 @@ def test_rolling_restarts_behind_nginx_lose_no_request(stack, name):
                 replica.start()
                 undo.callback(replica.stop)
             address, tally = undo.enter_context(nginx(*found)), Tally()
-            async with load(address, predictions(name, BODY), tally, connections=16):
+            async with load(address, predictions(BODY, name), tally, connections=16):
                 await asyncio.sleep(1)
                 return [seen async for seen, _ in restarted(replicas, 4, tally)]
 

@@ -63,6 +63,12 @@ class Warming:
         """True if all is loaded within so many seconds, or could not be."""
         return self._over.wait(seconds)
 
+    def wait_for_disk(self) -> None:
+        """Wait until all is loaded that is on disk, `WARM_SECONDS` at most, and for nothing that has to be compiled."""
+        until = time.monotonic() + WARM_SECONDS
+        while not self._over.wait(0.02) and self._detail is None and time.monotonic() < until:
+            pass
+
     def checks(self) -> list[Check]:
         """Checks that are not over, required for so long as a process may wait for them."""
         if self._begun is None or self._over.is_set():

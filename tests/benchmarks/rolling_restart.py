@@ -1,6 +1,8 @@
 """Requests lost while two replicas behind nginx restart in turn: python -m tests.benchmarks.rolling_restart.
 
-Needs nginx on the PATH. Prints a line per restart: requests, requests per second, failures and the slowest response.
+Needs nginx on the PATH. Prints a line per restart: requests, requests per second, failures, and the 50th, 99th and
+last percentile of the seconds until a response. --empty: the cache of models is emptied before each start too, so that
+a replica begins with what the database and the disk have.
 """
 
 import argparse
@@ -14,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import numpy as np
 import orjson
+from redis import Redis
 
 from app import ports, processes
 from app.settings import Settings
@@ -35,20 +39,25 @@ class Tally:
 
     requests: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0
+    seconds: list[float] = field(default_factory=list)
+    """Of each response."""
 
     def take(self):
-        taken = Tally(self.requests, self.failures, self.slowest)
+        taken = Tally(self.requests, self.failures, self.seconds)
         self.__init__()
         return taken
 
 
-def predictions(model, body):
-    """POST on both request paths, and reads: all that a client of a model sends."""
-    head = f"POST /v1/models/{model}/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+def predictions(body, *models):
+    """POST on both request paths, and reads: all that a client of models sends."""
     own = f"Content-Length: {len(body)}\r\n\r\n"
     reads = [f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for path in ("/v1/models", "/livez")]
-    return [(head + long + own).encode() + body for long in ("", f"X-Long: {3000 * 'x'}\r\n", "")] + reads
+    heads = [
+        f"POST /v1/models/{model}/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        for model in models
+    ]
+    paths = "", f"X-Long: {3000 * 'x'}\r\n", ""
+    return [(head + long + own).encode() + body for head in heads for long in paths] + reads
 
 
 @contextlib.asynccontextmanager
@@ -74,7 +83,7 @@ async def _call(url, requests, place, tally, over):
                     writer.write(requests[place % len(requests)])
                     tally.requests += 1
                     status, last = await asyncio.wait_for(_read(reader), 20)
-                    tally.slowest = max(tally.slowest, time.perf_counter() - begun)
+                    tally.seconds.append(time.perf_counter() - begun)
                     if status != b"200":
                         tally.failures[status.decode()] += 1
         except (OSError, EOFError, TimeoutError) as error:
@@ -88,12 +97,16 @@ async def _read(reader):
     return STATUS.match(head)[1], CLOSE.search(head) is not None
 
 
-async def restarted(replicas, times, tally):
-    """Yields after each of so many restarts what became of the requests meanwhile, and the seconds it took."""
+async def restarted(replicas, times, tally, before=lambda: None):
+    """Yields after each of so many restarts what became of the requests meanwhile, and the seconds it took.
+
+    before: called before a replica starts again.
+    """
     tally.take()
     for number in range(times):
         begun, replica = time.perf_counter(), replicas[number % len(replicas)]
         await asyncio.to_thread(replica.stop)
+        await asyncio.to_thread(before)
         replica.spawn()
         await asyncio.to_thread(replica.wait)
         yield tally.take(), time.perf_counter() - begun
@@ -109,23 +122,35 @@ def two_replicas(settings, folder):
     return [processes.api(each, folder, to_terminal=False) for each in own], found
 
 
-async def measure(times):
+def _alias(address, models):
+    """A replica begins with the models that aliases name."""
+    for model in models:
+        alias = f"{address}/v1/models/{model}/aliases/champion"
+        httpx.put(alias, json={"version": 1}, trust_env=False).raise_for_status()
+
+
+async def measure(times, *, empty):
     with contextlib.ExitStack() as undo:
         data = undo.enter_context(tempfile.TemporaryDirectory(prefix="valiant-"))
         first = Settings(data=Path(data), port=0, log_level="WARNING")
         service = undo.enter_context(running(first, workers=1, to_terminal=False))
-        names = _train(service.address)["logistic"]
+        trained = _train(service.address)
+        _alias(service.address, trained)
         replicas, found = two_replicas(service.settings, service.children[-1].folder)
         for replica in replicas:
             replica.start()
             undo.callback(replica.stop)
         address = undo.enter_context(nginx(*found))
-        body, tally = orjson.dumps({"columns": names, "data": [[1.0] * len(names)]}), Tally()
-        async with load(address, predictions("logistic", body), tally):
+        names, tally = trained["logistic"], Tally()
+        body = orjson.dumps({"columns": names, "data": [[1.0] * len(names)]})
+        cache = Redis.from_url(service.settings.cache_url.get_secret_value())
+        before = cache.flushall if empty else (lambda: None)
+        async with load(address, predictions(body, *trained), tally):
             await asyncio.sleep(2)
-            async for seen, seconds in restarted(replicas, times, tally):
-                rate = seen.requests / seconds
-                print(f"{seen.requests:7d} {rate:7.0f}/s {seen.failures.total():4d} {seen.slowest:6.2f} s", flush=True)
+            async for seen, seconds in restarted(replicas, times, tally, before):
+                rate, failed = seen.requests / seconds, seen.failures.total()
+                shares = " ".join(f"{value:6.3f}" for value in np.percentile(seen.seconds, [50, 99, 100]))
+                print(f"{seen.requests:7d} {rate:7.0f}/s {failed:4d} {shares} s", flush=True)
                 if seen.failures:
                     print(dict(seen.failures))
 
@@ -133,4 +158,6 @@ async def measure(times):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.rolling_restart", description=__doc__)
     parser.add_argument("--restarts", type=int, default=20, help="how many")
-    asyncio.run(measure(parser.parse_args().restarts))
+    parser.add_argument("--empty", action="store_true", help="empty the cache of models before each start")
+    options = parser.parse_args()
+    asyncio.run(measure(options.restarts, empty=options.empty))

@@ -1,5 +1,6 @@
 """Compiled kernels are loaded once: before a process is ready, or when there is something to predict."""
 
+import socket
 import threading
 import time
 from uuid import uuid4
@@ -8,11 +9,13 @@ import pytest
 from starlette.testclient import TestClient
 
 import app.serve_folder
+from app import ports
 from app.main import create_app
 from app.ml.numerics import jit
 from app.ml.numerics.compiled_kernels import SERVING
 from app.ml.numerics.decoding.json_numbers import scan_small
 from app.ml.preparation.compiled.columns import standardise
+from app.serve import _Draining, configured
 from app.serve_folder import FolderOptions, serve_folder
 from app.services import kernel_loading as compiling
 from app.services.kernel_loading import PATIENCE, Compiling
@@ -73,6 +76,32 @@ def test_the_api_is_ready_once_its_first_predictions_load_nothing(settings, serv
     assert waiting.json()["errors"] == [
         {"pointer": "", "detail": "Kernels and models are being loaded.", "code": "kernels"}
     ]
+
+
+def test_a_replica_refuses_connections_until_it_is_warm(settings, publish, services, unload):
+    """A proxy goes on to another at once; a connection that waits to be accepted would wait for seconds."""
+    name = f"w-{uuid4()}"
+    publish(services.work, name, algorithm="gradient_boosting")
+    services.aliases.move(name, "champion", 1, if_match=None, request_id="r")
+    unload()
+    app = create_app(settings.model_copy(update={"warm": True}))
+    app.state.listens_when_warm = True
+    with ports.bind("127.0.0.1", 0) as bound:
+        server = _Draining(configured(app), app, 0)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        with jit._lock:  # nothing can be loaded
+            thread.start()
+            while not hasattr(app, "services"):
+                time.sleep(0.01)
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(bound.getsockname())
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        assert jit.made()
+        socket.create_connection(bound.getsockname()).close()
+        server.should_exit = True
+        thread.join()
 
 
 def test_serve_listens_once_its_first_predictions_load_nothing(tmp_path, trained, unload, monkeypatch):
