@@ -77,7 +77,7 @@ from app.ml.numerics.neighbours.distances import nearest, nearest_labels
 Init: TypeAlias = Literal["greedy-k-means++", "k-means++", "random", "random-partition", "split"]
 
 
-MANY_ROWS, EVERY = 2**17, 8
+MANY_ROWS, EVERY = 2**15, 8
 """Rows from which on centres first settle among every so manieth: the way there costs so much less."""
 
 
