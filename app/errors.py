@@ -7,16 +7,12 @@ place, as a JSON pointer; no fault ever repeats a value the caller sent.
 
 import errno
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from typing import ClassVar
 
-from app.faults import CUT, Fault, summary
+from app.faults import CUT, Fault, first_listed, summary
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of the system when a file cannot grow: what `StorageFull` reports."""
-
-MAX_LISTED_FAULTS = 1000
-"""Limit on `faults`: an input may have one every few bytes, and others wait until it has its response."""
 
 
 class ValiantError(Exception):
@@ -34,10 +30,7 @@ class ValiantError(Exception):
         faults: Iterable[Fault] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        first = tuple(islice(faults, MAX_LISTED_FAULTS + 1))
-        self.faults = first[:MAX_LISTED_FAULTS]
-        self.cut = len(first) > MAX_LISTED_FAULTS
-        """True if there are more faults than are listed."""
+        self.faults, self.cut = first_listed(faults)
         self.detail = detail or summary(self.faults, CUT if self.cut else "problems") or self.title
         self.headers = dict(headers or {})
         super().__init__(self.detail)

@@ -1,8 +1,11 @@
 """Faults of an input: each with its place, as a JSON pointer, and none with a value that the caller sent."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+MAX_LISTED_FAULTS = 1000
+"""Limit on the faults of an error: an input may have one every few bytes, and others wait for its response."""
 CUT = "problems are listed, others are not"
 """Noun of `summary` where there are more of them."""
 
@@ -17,6 +20,12 @@ class Fault(NamedTuple):
     pointer: str
     detail: str
     code: str = "invalid"
+
+
+def first_listed(faults: Iterable[Fault]) -> tuple[tuple[Fault, ...], bool]:
+    """The first `MAX_LISTED_FAULTS`, and True if there are more."""
+    first = tuple(islice(faults, MAX_LISTED_FAULTS + 1))
+    return first[:MAX_LISTED_FAULTS], len(first) > MAX_LISTED_FAULTS
 
 
 def place(*steps: object) -> str:

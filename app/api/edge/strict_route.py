@@ -10,8 +10,8 @@ from fastapi.params import Form
 from app.api.edge.admission import GuardedRoute
 from app.api.edge.body import BY_NAME, read
 from app.api.edge.negotiation import demand_json
-from app.errors import MAX_LISTED_FAULTS, InvalidRequest
-from app.faults import CUT, Fault, summary
+from app.errors import InvalidRequest
+from app.faults import CUT, MAX_LISTED_FAULTS, Fault, summary
 from app.formats.strict_json import parse
 from app.settings import MiB, Settings
 from app.validation import in_document_order, validation_faults

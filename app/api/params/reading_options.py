@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Depends, Form, Query
 from python_multipart.multipart import parse_options_header
 
-from app.errors import MAX_LISTED_FAULTS, InvalidRequest
-from app.faults import Fault, place
+from app.errors import InvalidRequest
+from app.faults import MAX_LISTED_FAULTS, Fault, place
 from app.formats.strict_json import parse
 from app.ingest.upload_options import ENCODINGS, DuplicateNames, HeaderRow, ReadOptions, encoding_named
 from app.ml.contract.given_kinds import KINDS
