@@ -18,7 +18,7 @@ CONTENTS: Mapping[str, tuple[str, ...]] = {
         *("which-columns-matter", "decisions-on-a-model", "online", "jobs"),
     ),
     "Run": ("operation", "backup", "serve", "security", "settings", "performance"),
-    "Understand": ("guarantees", "invariants", "design-decisions", "extending", "glossary"),
+    "Understand": ("guarantees", "coverage", "invariants", "design-decisions", "extending", "glossary"),
 }
 """Names of the pages under their headings, in the order in which they are read."""
 ORDER = tuple(name for names in CONTENTS.values() for name in names)

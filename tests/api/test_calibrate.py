@@ -113,7 +113,7 @@ def test_three_classes_behind_a_projection_are_calibrated_on_rows_held_out(clien
         "preprocessing": projection,
     }
     done("train", training | {"validation": {"test_fraction": 0.4}})
-    job = done("calibrate", {"model": "three-petals", "dataset": dataset})
+    job = done("calibrate", {"model": "three-petals", "dataset": dataset, "store_worse": True})
     assert (job["result"]["rows_fit"], job["result"]["rows_test"]) == (30, 30)
     assert [curve["label"] for curve in job["result"]["after"]["curves"]] == ["setosa", "versicolor", "virginica"]
     evaluated = done("evaluate", {"model": "three-petals", "version": 2, "dataset": dataset})["result"]

@@ -1,11 +1,11 @@
 """Coverage of the intervals of metrics, by simulation: how often the 95 % interval holds the value of all rows.
 
-    python -m tests.benchmarks.interval_coverage [--samples 300] [--rows 30 100 1000]
+    python -m tests.benchmarks.interval_coverage [--samples 300] [--rows 30 100 1000] [--guide]
 
 Each cell of the grid draws samples of rows whose errors, or classes, follow a law, with or without weights and groups
 of rows that are alike, and compares the interval of each metric with its value for 400,000 rows of the same law. It
 prints one table a kind of metric: shares of samples whose interval holds that value, of those that have an interval,
-and the share of samples without one in parentheses, where there are any.
+and the share of samples without one in parentheses, where there are any. --guide writes the tables into the guide.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from scipy import special
 
 from app.ml.evaluation import metrics
 from app.ml.statistics.intervals import Resamples
+from tests.benchmarks.guide_tables import write_table
 
 WHOLE = 400_000
 """Rows that stand for all."""
@@ -121,16 +122,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=300)
     parser.add_argument("--rows", type=int, nargs="+", default=[30, 100, 1000])
+    parser.add_argument("--guide", action="store_true", help="write the tables into the guide")
     options = parser.parse_args()
-    for laws in (ERRORS, PRIORS):
-        header = None
+    for name, laws in {"regression": ERRORS, "classification": PRIORS}.items():
+        lines = list[str]()
         for law, kind, n in product(laws, ROWS, options.rows):
             shares = coverage(law, kind, n, options.samples)
-            if header is None:
+            if not lines:
                 header = ["law", "rows are", "n", *shares]
-                print("|", " | ".join(header), "|\n|" + "---|" * len(header), flush=True)
-            print("|", " | ".join([law, kind, str(n), *(cell(*share) for share in shares.values())]), "|", flush=True)
+                lines.append(f"| {' | '.join(header)} |\n|" + "---|" * len(header))
+                print(lines[0])
+            lines.append(f"| {' | '.join([law, kind, str(n), *(cell(*share) for share in shares.values())])} |")
+            print(lines[-1], flush=True)
         print()
+        if options.guide:
+            write_table("coverage", name, "\n".join(lines))
 
 
 if __name__ == "__main__":

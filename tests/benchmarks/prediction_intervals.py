@@ -1,11 +1,12 @@
 """Coverage and width of 95 % prediction intervals of default trainings, by simulation.
 
-    python -m tests.benchmarks.prediction_intervals [--tables 40] [--rows 30 60 100 300 1000] [--algorithms linear ...]
+    python -m tests.benchmarks.prediction_intervals [--tables 20] [--rows 30 60 100 300] [--guide]
 
 Each cell trains on tables of so many rows of four columns, whose target is a bent function of three with errors of
 standard deviation 1, everywhere or growing with the target, and predicts 1,000 fresh rows of each. It prints the method
 of the intervals, the share of fresh targets within them, that share among the highest fifth of the predictions, and the
-mean width as a ratio to that of the shortest intervals which know the function and its errors.
+mean width as a ratio to that of the shortest intervals which know the function and its errors. --guide writes the table
+into the guide.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
+from tests.benchmarks.guide_tables import write_table
 
 FRESH = 1000
 ALGORITHMS = ["linear", "ridge", "gaussian_process", "decision_tree", "gradient_boosting"]
@@ -54,15 +56,20 @@ def measured(algorithm, errors, n, tables):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=int, default=40)
-    parser.add_argument("--rows", type=int, nargs="+", default=[30, 60, 100, 300, 1000])
+    parser.add_argument("--tables", type=int, default=20)
+    parser.add_argument("--rows", type=int, nargs="+", default=[30, 60, 100, 300])
     parser.add_argument("--algorithms", nargs="+", default=ALGORITHMS)
+    parser.add_argument("--guide", action="store_true", help="write the table into the guide")
     options = parser.parse_args()
-    print("| algorithm | errors | rows | interval | coverage | of the highest fifth | width |\n" + "|---" * 7 + "|")
+    lines = ["| algorithm | errors | rows | interval | coverage | of the highest fifth | width |\n" + "|---" * 7 + "|"]
+    print(lines[0])
     for algorithm, errors, n in product(options.algorithms, SPREADS, options.rows):
         name, *values = measured(algorithm, errors, n, options.tables)
         cells = ["none" if value is None else f"{value:.2f}" for value in values]
-        print("|", " | ".join([algorithm, errors, str(n), name, *cells]), "|", flush=True)
+        lines.append(f"| {' | '.join([algorithm, errors, str(n), name, *cells])} |")
+        print(lines[-1], flush=True)
+    if options.guide:
+        write_table("coverage", "predictions", "\n".join(lines))
 
 
 if __name__ == "__main__":

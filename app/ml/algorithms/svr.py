@@ -29,6 +29,7 @@ References: Drucker et al. (1997), Adv. Neural Inf. Process. Syst. 9:155; Smola 
 """
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,8 @@ from app.ml.numerics.support_vectors.smo import Problem, Solution
 
 LARGEST_COST = 1e10
 """A hard tube is wide enough for the rows where no coefficient, in units of the target, would be larger."""
+FLAT = 0.9
+"""Share of rows at the cost `C` from which on the function hardly follows them."""
 TOO_NARROW = (
     "No function of this kernel passes within `epsilon` of all targets: a hard tube does not exist. Give `C` a number, "
     "a larger `epsilon`, or choose another kernel."
@@ -114,7 +117,22 @@ def fit(params: SVR, data: Data, context: Context) -> Fit[State]:
         objective=unit**2 * found.objective,
         inside=int((found.coef == 0).sum()),
     )
-    return Fit(state, found.converged, found.iterations)
+    return Fit(state, found.converged, found.iterations, warnings=[*_warnings(params, state, data)])
+
+
+def _warnings(params: SVR, state: State, data: Data) -> Iterator[str]:
+    """`C` or `epsilon` that do not suit the unit of the target."""
+    spread, beyond = float(np.std(data.y)), state.bounded / len(data.y)
+    if params.C is not None and spread > params.C and beyond >= FLAT:
+        yield (
+            f"The function is nearly flat: {beyond:.0%} of the rows lie beyond the tube at a cost of C = {params.C:g}, "
+            f"which counts in units of the target. Give `C` about its standard deviation, {spread:.3g}, or more."
+        )
+    if spread > 0 and state.inside == len(data.y):
+        yield (
+            f"The function is constant: all targets lie within `epsilon` = {params.epsilon:g} of one value. Give "
+            f"`epsilon` about a tenth of their standard deviation, {spread / 10:.3g}."
+        )
 
 
 def _centre(data: Data) -> float:

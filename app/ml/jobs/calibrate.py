@@ -3,6 +3,7 @@
 Part of these rows fits a map of the probabilities, by a sigmoid (Platt) or by isotonic regression, for each class
 against all others. The remaining rows, which neither the model nor the map has seen, measure the probabilities before
 and after: expected calibration error, log loss and Brier score with intervals, and reliability curves with error bars.
+Where two of these metrics are worse after it, no version is made unless the request demands it.
 Nothing else of the model changes. The rejection thresholds of a model apply to calibrated probabilities.
 """
 
@@ -58,6 +59,7 @@ from app.references import DatasetReference
 
 CARRIED = "reading", "projection", "members", "combined", "batches"
 """Entries of a receipt that hold for the calibrated version too."""
+SKIPPED = "No version was made: `store_worse` makes it nevertheless."
 
 
 class CalibrateRequest(ModelRef, Request):
@@ -92,6 +94,11 @@ class CalibrateRequest(ModelRef, Request):
         0.95, ge=0.5, le=0.999, description="Confidence level of the intervals of `before` and `after`."
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the division of the rows, and of bootstrap intervals.")
+    store_worse: bool = Field(
+        False,
+        description="Stores the calibrated version, with a warning, even where two of the three metrics of its "
+        "probabilities are worse than before on the rows that measure them. False: no version is made then.",
+    )
 
 
 class CalibrateResult(Result):
@@ -106,6 +113,11 @@ class CalibrateResult(Result):
     rows_test: int = Field(description="Number of other rows, which measured the probabilities before and after.")
     before: Reliability = Field(description="Probabilities of the version that was calibrated.")
     after: Reliability = Field(description="Probabilities of the new version.")
+    stored: bool = Field(
+        True,
+        description="True where the job made a version; false where its probabilities are worse than before, and "
+        "`store_worse` was not set.",
+    )
 
 
 def needs(request: CalibrateRequest) -> Needs:
@@ -134,11 +146,16 @@ def run(request: CalibrateRequest, inputs: Inputs, progress: Reporter) -> Outcom
     after = replace(calibrate(model, rows.fit, request.method), receipt=_receipt(request, loaded, digest))
     stages(0.75, "measuring")
     measured = measure(after, rows.test, Bins(request.n_bins, request.strategy, request.confidence), request.seed)
+    evaluated, result = reuse(loaded, rows, digest), _result(request, loaded, rows, measured)
+    if not request.store_worse and (worse := [*losses(measured)]):
+        return Outcome(
+            result=result.model_copy(update={"stored": False, "reuse": evaluated, "warnings": [*worse, SKIPPED]})
+        )
     stages(0.95, "writing the model")
     golden = record_golden(after, table.select(names).take(pa.array(spaced(rows.test.numbers))))
-    report = _report(request, loaded, after, rows, measured).model_copy(update={"reuse": reuse(loaded, rows, digest)})
+    report = _report(request, loaded, after, rows, measured).model_copy(update={"reuse": evaluated})
     trained = Trained(encode(after), report, golden, seen_after(loaded, rows, table, digest))
-    return Outcome(trained, _result(request, loaded, rows, measured))
+    return Outcome(trained, result)
 
 
 def _faults(request: CalibrateRequest, version: Version, sheet: Sheet) -> Iterator[Fault]:

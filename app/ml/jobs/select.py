@@ -37,7 +37,7 @@ from app.ml.training.plan import Plan, plan
 from app.ml.training.ranking_criteria import higher_is_better, metric_fault, ranked_task
 from app.ml.training.search import usual_metric
 from app.ml.training.selection_resampling import Repeated, SelectionStability, stability_of
-from app.ml.training.selection_steps import SelectionStep, steps_of
+from app.ml.training.selection_steps import SelectionStep, doubts, steps_of
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
@@ -240,18 +240,19 @@ def run(request: SelectRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         repeated = Repeated(request.strategy, request.step, request.resamples)
         stability = stability_of(repeated, subsets, chosen, inputs.each, again)
     names = [subsets.names[place] for place in chosen]
+    higher, score = higher_is_better(subsets.metric), path.scores[path.sets.index(chosen)].values
     result = SelectResult(
         kind="select",
         strategy=request.strategy,
         metric=subsets.metric,
-        better="higher" if higher_is_better(subsets.metric) else "lower",
+        better="higher" if higher else "lower",
         chosen=names,
         left_out=[name for name in subsets.names if name not in names],
         steps=steps_of(path, subsets, chosen),
         evidence=f"Every set of columns is validated on the same {len(subsets.splits)} folds of {subsets.rows.size} "
         f"training rows (seed {request.seed}).",
         stability=stability,
-        warnings=[*planned.warnings, LUCKY],
+        warnings=[*planned.warnings, *doubts(subsets, score, stability, higher=higher), LUCKY],
     )
     if request.model is None:
         return Outcome(result=result)

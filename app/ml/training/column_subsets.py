@@ -55,6 +55,16 @@ class ColumnSubsets(NamedTuple):
         predicted = subset.algorithm.predict(subset.params, fitted.fit.state, data.x)
         return Comparison(subset, self.rows, self.splits, self.metric).value(self.spec, predicted, split.test)
 
+    def constant_scores(self) -> Vector:
+        """(folds,) the metric of the mean, or of the shares of the classes, of the training rows of each fold."""
+        comparison = Comparison(self.training_set, self.rows, self.splits, self.metric)
+        wanted = comparison.wanted(self.spec)
+        means = [
+            np.repeat(wanted[split.train].mean(axis=0, keepdims=True), split.test.size, 0) for split in self.splits
+        ]
+        parts = zip(means, self.splits, strict=True)
+        return np.array([comparison.value(self.spec, mean, split.test) for mean, split in parts])
+
     def weights(self, columns: Sequence[int], rows: Labels) -> Vector:
         """(columns,) importances in a fit of these rows, places among those of the training set."""
         subset = self.of(columns)

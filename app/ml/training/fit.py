@@ -123,12 +123,9 @@ def calibrate(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Calibr
 
 
 def spread_of_training_rows(training_set: TrainingSet, fitted: Fitted) -> Matrix:
-    """The spread of errors by the rows of the fit, of mean 1: the errors may be too small, their proportions are not.
-
-    None beside widths of which the same holds.
-    """
+    """The spread of errors by the rows of the fit, of mean 1: they may be too small, their proportions are not."""
     algorithm, params, data = training_set.algorithm, training_set.params, fitted.data
-    if len(data.y) < ADAPTIVE or algorithm.plug_in(params):
+    if len(data.y) < ADAPTIVE:
         return NONE
     predicted = algorithm.predict(params, fitted.fit.state, data.x)
     errors = np.abs(carried(training_set.preprocessing.target, data.y) - predicted)

@@ -1,12 +1,33 @@
 """Steps of a selection of columns, each with its metric and its difference from the columns chosen."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from pydantic import Field
 
+from app.ml.contract.algorithm import Vector
 from app.ml.statistics.metric_value import Metric, fold_mean
 from app.ml.training.column_selection import SelectionPath
 from app.ml.training.column_subsets import ColumnSubsets
+from app.ml.training.selection_resampling import SelectionStability
 from app.wire import Wire
+
+
+def doubts(
+    subsets: ColumnSubsets, score: Vector, stability: SelectionStability | None, *, higher: bool
+) -> Iterator[str]:
+    """Reasons to doubt a choice of columns. score: (folds,) of the columns chosen. higher: is better."""
+    gain = fold_mean("gain", (score - subsets.constant_scores()) * (1 if higher else -1))
+    if gain.lower is not None and gain.lower <= 0:
+        yield (
+            f"No column was chosen reliably: {subsets.metric} is not surely better with the chosen ones than without "
+            f"any column (by {gain.display} over the folds)."
+        )
+    elif stability is not None and stability.value.lower is not None and stability.value.lower <= 0:
+        yield (
+            "No column was chosen reliably: halves of the rows may agree no more on the columns than by chance "
+            f"(stability {stability.value.display})."
+        )
 
 
 class SelectionStep(Wire):

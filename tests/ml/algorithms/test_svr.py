@@ -71,3 +71,16 @@ def test_held_out_rows_are_predicted_as_well_as_by_libsvm():
     ours = (svr.predict(params, state, x[300:]) - y[300:]) ** 2
     theirs = (svm.SVR(C=50.0, epsilon=5.0).fit(x[:300], y[:300]).predict(x[300:]) - y[300:]) ** 2
     assert ours.mean() <= theirs.mean() + theirs.std() / np.sqrt(len(theirs))
+
+
+@pytest.mark.parametrize(("unit", "advice"), [(3000.0, "Give `C` about"), (0.001, "Give `epsilon` about"), (1.0, None)])
+def test_parameters_that_do_not_suit_the_unit_of_the_target_are_warned_of(unit, advice):
+    """The defaults on the same line in other units: its fit is as good where the advice is followed."""
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    y = unit * (x @ [2.0, -1.0, 0.5])
+    warnings = svr.fit(svr.SVR(), of(x, y), Context.of(0)).warnings
+    assert [advice in warning for warning in warnings] == ([] if advice is None else [True])
+    suited = svr.SVR(C=5 * y.std(), epsilon=0.1 * y.std())
+    fit = svr.fit(suited, of(x, y), Context.of(0))
+    assert not fit.warnings
+    assert 1 - np.var(svr.predict(suited, fit.state, x) - y) / y.var() > 0.95

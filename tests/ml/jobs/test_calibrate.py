@@ -18,7 +18,9 @@ ALL = {"validation": {"test_fraction": 0}}
 
 
 def outcome(base, table, data_digest="sha256:new", **changes):
-    request = calibrate.CalibrateRequest.model_validate({"model": "m", "dataset": NOWHERE} | changes)
+    request = calibrate.CalibrateRequest.model_validate(
+        {"model": "m", "dataset": NOWHERE, "store_worse": True} | changes
+    )
     known = JobContext((sheet(table, data_digest),), (base.version,))
     calibrate.KIND.check(request, known)
     source = Source(known.datasets[0], iter([table.slice(0, 50), table.slice(50)]))
@@ -327,13 +329,18 @@ def test_a_further_batch_drops_the_calibrators_and_refits_need_a_training(table)
     assert "calibrated" in raised.value.faults[0].detail
 
 
-def test_a_calibration_that_does_harm_is_warned_about_and_one_that_helps_is_not():
+def test_a_calibration_that_does_harm_is_made_on_request_alone_and_one_that_helps_without():
     """Isotonic maps of a few rows are too sure of probabilities that were right before."""
-    helped = outcome(naive(echoes(400, 1), **ALL), echoes(2000, 2)).trained.report
+    helped = outcome(naive(echoes(400, 1), **ALL), echoes(2000, 2))
+    assert helped.result.stored
     assert not any("are worse on" in warning for warning in helped.warnings)
     right = model(echoes(4000, 3), "logistic", "class", features=["x0"], **ALL)
-    harmed = outcome(right, echoes(60, 4), method="isotonic").trained.report
-    assert any("are worse on the 30 rows" in warning for warning in harmed.warnings)
+    harmed, skipped = (outcome(right, echoes(60, 4), method="isotonic", store_worse=wanted) for wanted in (True, False))
+    assert any("are worse on the 30 rows" in warning for warning in harmed.trained.report.warnings)
+    assert (skipped.trained, skipped.result.stored, harmed.result.stored) == (None, False, True)
+    assert "are worse on the 30 rows" in skipped.result.warnings[0]
+    assert skipped.evaluation_rows == harmed.evaluation_rows
+    assert skipped.result.after == harmed.result.after
 
 
 def test_error_bars_are_by_the_groups_of_the_training():

@@ -165,6 +165,25 @@ def test_columns_of_noise_are_left_out_and_the_choice_is_stable(strategy):
     assert sum(one.selected.value for one in found.stability.columns) == pytest.approx(3)
 
 
+RELIABLE = "No column was chosen reliably"
+
+
+def test_choices_among_columns_of_noise_are_warned_of_and_those_with_a_signal_are_not():
+    """The best of four columns of noise may look reliable on the folds that chose it, but seldom does."""
+    counts = []
+    for signal in (False, True):
+        tables = [noisy(150, 4, seed) for seed in range(5)]
+        if not signal:
+            tables = [table.set_column(4, "y", tables[place - 1]["y"]) for place, table in enumerate(tables)]
+        warnings = [selected(table).result.warnings for table in tables]
+        counts.append(sum(any(RELIABLE in warning for warning in own) for own in warnings))
+    assert counts[0] >= 4
+    assert counts[1] == 0
+    coins = np.where(np.random.default_rng(0).random(150) < 0.5, "up", "down")
+    classes = noisy(150, 7).set_column(7, "y", pa.array(coins.tolist()))
+    assert RELIABLE in selected(classes, algorithm={"name": "logistic"}).result.warnings[0]
+
+
 def test_one_standard_error_takes_no_more_columns_than_the_best():
     best, fewer = (selected(noisy(60, 8, 3), rule=rule).result for rule in ("best", "one_standard_error"))
     assert len(fewer.chosen) <= len(best.chosen)
