@@ -52,6 +52,10 @@ lock:
     mv requirements.lock.new requirements.lock
     rm requirements.lock.part
 
+# The guide as HTML files, for any web server.
+docs folder="build/guide":
+    {{python}} -m app.docs {{folder}}
+
 # One of the benchmarks, such as `serving`.
 bench name *options:
     {{python}} -m tests.benchmarks.{{name}} {{options}}

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.docs import guide
+from app.docs.__main__ import write_pages
 from app.docs.algorithm_page import commands, example
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
@@ -81,6 +82,28 @@ def test_links_lead_somewhere(client):
             if path.startswith("/docs/guide/") and "<" not in path:
                 assert path.removeprefix("/docs/guide/") in anchors
                 assert not anchor or anchor in anchors[path.removeprefix("/docs/guide/")]
+
+
+def test_pages_can_be_read_where_their_files_lie():
+    anchors = {name: {heading.anchor for heading in page.headings} for name, page in guide.pages().items()}
+    for page in (ROOT / "app" / "docs").glob("*.md"):
+        for address in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            path, _, anchor = address.partition("#")
+            if not re.match(r"https?:|/v1/|/docs$|/openapi|/console", address):
+                assert (page.parent / path).is_file() or not path, f"{page.name}: {address}"
+                assert not anchor or anchor in anchors[Path(path).stem or page.stem], f"{page.name}: {address}"
+
+
+def test_the_guide_is_written_as_files_that_need_no_server(tmp_path):
+    assert write_pages(tmp_path) == len(guide.pages())
+    for name in ("index", "train", "algorithms/knn"):
+        file = tmp_path / f"{name}.html"
+        page = Links(file.read_text())
+        local = {link.partition("#")[0] for link in page.links if not re.match("https?:", link)} - {""}
+        assert len(local) > 20
+        assert not page.pictures
+        assert {link for link in local if not link.startswith("/") and not (file.parent / link).is_file()} == set()
+        assert {link for link in local if link.startswith("/docs/guide")} == set()
 
 
 def test_every_written_page_has_its_place():

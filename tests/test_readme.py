@@ -35,7 +35,7 @@ def algorithms():
     yield "|---|---|---|---|"
     for entry in catalogue().values():
         tasks = ", ".join(sorted(entry.algorithm.tasks))
-        page = f"[`{entry.name}`](/docs/guide/algorithms/{entry.name})"
+        page = f"[`{entry.name}`](../ml/algorithms/{entry.name}.py)"
         yield f"| {page} | {tasks} | {_cell(entry.title)} | {_cell(entry.use_when)} |"
 
 

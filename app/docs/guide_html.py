@@ -7,11 +7,18 @@ from app.docs.frame import framed
 from app.docs.guide import ALGORITHMS, CONTENTS, ORDER, Page, pages, search
 
 ROOT = "/docs/guide"
+_SEARCH = (
+    f'<a href="/docs">API</a> <form action="{ROOT}" role=search><input name=q type=search maxlength=100 value="{{}}"'
+    ' placeholder="Search headings" aria-label="Search headings"></form>'
+)
+"""Links and search above a page that is served, for the words that were searched."""
 
 
-def guide_page(page: Page) -> str:
-    """A page of the guide with the search above and the contents beside it."""
-    return _whole(page.title, page.html + _neighbours(page.name), page.name)
+def guide_page(page: Page, *, searchable: bool = True) -> str:
+    """A page of the guide with the contents beside it, and above it, where it is served, the search."""
+    return _whole(
+        page.title, page.html + _neighbours(page.name), page.name, above=_SEARCH.format("") if searchable else ""
+    )
 
 
 def search_page(words: str) -> str:
@@ -21,15 +28,17 @@ def search_page(words: str) -> str:
         for page, heading in search(words)
     ]
     count = f"{len(hits)} heading{'' if len(hits) == 1 else 's'}"
-    return _whole(f"Search: {words}", f"<h1>{count} with “{escape(words)}”</h1><ul>{''.join(hits)}</ul>", words=words)
+    return _whole(
+        f"Search: {words}",
+        f"<h1>{count} with “{escape(words)}”</h1><ul>{''.join(hits)}</ul>",
+        above=_SEARCH.format(escape(words)),
+    )
 
 
-def _whole(title: str, body: str, current: str = "", words: str = "") -> str:
+def _whole(title: str, body: str, current: str = "", *, above: str) -> str:
     return framed(
         f"{title} · Valiant",
-        f'<header><a class=home href="{ROOT}">Valiant</a> <a href="/docs">API</a> <a class=menu href="#contents">'
-        f'Contents</a><form action="{ROOT}" role=search><input name=q type=search maxlength=100 value="{escape(words)}"'
-        f' placeholder="Search headings" aria-label="Search headings"></form></header>'
+        f'<header><a class=home href="{ROOT}">Valiant</a> <a class=menu href="#contents">Contents</a> {above}</header>'
         f"<main><article>{body}</article></main>"
         f'<nav id=contents aria-label="Contents">{_contents(current)}</nav>',
     )

@@ -1,4 +1,8 @@
-"""Markdown to HTML: headings get anchors, cells of tables the name of their column, which a phone shows beside them."""
+"""Markdown to HTML: headings get anchors, cells of tables the name of their column, which a phone shows beside them.
+
+Links and pictures of the pages are relative, so that the pages can be read where the files lie; in HTML they lead into
+the guide.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,6 +15,12 @@ from markdown_it.token import Token
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _MARKS = re.compile(r"<!--.*?-->\n")
 """Marks of tables that a test generates."""
+_SERVED = (
+    (re.compile(r"([\w-]+)\.md(#.*)?"), r"/docs/guide/\1\2"),
+    (re.compile(r"\.\./ml/algorithms/(\w+)\.py"), r"/docs/guide/algorithms/\1"),
+    (re.compile(r"pictures/([\w.-]+)"), r"/docs/pictures/\1"),
+)
+"""Addresses of what lies beside a page: other pages, algorithms, whose pages are made of their files, and pictures."""
 
 
 class Heading(NamedTuple):
@@ -24,6 +34,7 @@ def rendered(text: str) -> tuple[tuple[Heading, ...], str]:
     tokens = _MARKDOWN.parse(_MARKS.sub("", text))
     headings = tuple(_headings(tokens))
     _label_cells(tokens)
+    _lead_into_the_guide(tokens)
     return headings, _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
 
 
@@ -50,3 +61,23 @@ def _label_cells(tokens: Sequence[Token]) -> None:
         elif opening.type == "td_open":
             opening.attrSet("data-label", names[column])
             column += 1
+
+
+def _lead_into_the_guide(tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        for name in ("href", "src"):
+            if name in token.attrs:
+                token.attrSet(name, _served(str(token.attrs[name])))
+        _lead_into_the_guide(token.children or ())
+
+
+def _served(address: str) -> str:
+    """The address in the guide of what lies beside a page; any other address as it is.
+
+    >>> [_served(each) for each in ("train.md#seed", "../ml/algorithms/knn.py", "pictures/a.png", "/v1/jobs")]
+    ['/docs/guide/train#seed', '/docs/guide/algorithms/knn', '/docs/pictures/a.png', '/v1/jobs']
+    """
+    for pattern, served in _SERVED:
+        if pattern.fullmatch(address):
+            return pattern.sub(served, address)
+    return address

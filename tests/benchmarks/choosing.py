@@ -108,7 +108,7 @@ def lines(task: Task, algorithms: list[str]) -> Iterator[str]:
     yield f"|---|{'---|---|' * len(names)}"
     for algorithm in np.array(able)[np.argsort(ranks, kind="stable")]:
         found = " | ".join(map(_shown, cells[algorithm]))
-        yield f"| [`{algorithm}`](/docs/guide/algorithms/{algorithm}) | {found} |"
+        yield f"| [`{algorithm}`](../ml/algorithms/{algorithm}.py) | {found} |"
 
 
 def _shown(cell: Cell) -> str:
