@@ -128,7 +128,8 @@ class Calibration(NamedTuple):
             document["spread"] = state_format.pack(self.spread, "spread", arrays)
         if self.folds:
             document["folds"] = state_format.pack(self.folds, "folds", arrays)
-        return document | {name: True for name in ("crossed", "own") if getattr(self, name)}
+        flags = {"crossed": self.crossed, "own": self.own}
+        return document | {name: True for name, is_set in flags.items() if is_set}
 
     @classmethod
     def restored(cls, document: JSON, arrays: Mapping[str, NDArray[Any]]) -> "Calibration":
