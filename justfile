@@ -54,7 +54,7 @@ lock:
 
 # The guide as HTML files, for any web server.
 docs folder="build/guide":
-    {{python}} -m app.docs {{folder}}
+    {{python}} -m app.docs.guide_files {{folder}}
 
 # One of the benchmarks, such as `serving`.
 bench name *options:

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from app.docs import guide
-from app.docs.__main__ import write_pages
 from app.docs.algorithm_page import commands, example
+from app.docs.guide_files import write_pages
 from app.ml.catalogue import catalogue
 from app.ml.contract.algorithm import Task
 from app.ml.job import Kind

@@ -93,8 +93,9 @@ def test_queries_vary_other_columns_beside_a_text(client, trained):
     tangent = client.post(f"{trained}/linearise", json={"row": {"note": "goal", "hour": 1}})
     assert [one["column"] for one in tangent.json()["inputs"]] == ["hour"]
     row = {"note": "goal", "hour": 1}
-    for query in ("explain", "prepared_distances"):
-        assert client.post(f"{trained}/{query}", json={"rows": [row]}).status_code == 409
+    explained = client.post(f"{trained}/explain", json={"rows": [row]}).json()["explanations"][0]
+    assert [part["column"] for part in explained["contributions"]] == ["hour", "note: goal"]
+    assert client.post(f"{trained}/prepared_distances", json={"rows": [row]}).status_code == 409
 
 
 def test_a_text_is_a_tensor_of_bytes(client, trained):

@@ -91,7 +91,8 @@ def test_it_is_evaluated_compared_and_calibrated(client, tables, model, done):
     assert any(FIXED in warning for warning in report["warnings"])
     result = done("evaluate", {"model": model, "version": 1, "dataset": tables[0]})["result"]
     assert metrics(result["metrics"]) == pytest.approx(metrics(report["test"]))
-    made = done("calibrate", {"model": model, "dataset": tables[0], "new_model": "behind-calibrated"})
+    body = {"model": model, "dataset": tables[0], "new_model": "behind-calibrated", "store_worse": True}
+    made = done("calibrate", body)
     assert (made["result"]["rows_fit"], made["result"]["rows_test"]) == (15, 15)
     receipt = client.get("/v1/models/behind-calibrated/versions/1").json()["receipt"]
     assert receipt["projection"]["model"] == "behind-axes"

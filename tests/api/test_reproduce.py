@@ -37,7 +37,7 @@ def test_versions_of_every_kind_of_job_have_the_same_bytes_again(client, done, u
     spec = {"target": "y", "algorithm": {"name": "linear_sgd"}, "seed": 3}
     done("train", {"model": model, "dataset": dataset} | spec)
     done("update", {"model": model, "dataset": new_rows})
-    done("calibrate", {"model": model, "version": 1, "dataset": new_rows})
+    done("calibrate", {"model": model, "version": 1, "dataset": new_rows, "store_worse": True})
     done("train", {"model": model, "dataset": dataset} | spec | {"algorithm": {"name": "random_forest"}})
     members = [{"model": model, "version": version} for version in (1, 4)]
     done("combine", {"members": members, "model": "both", "dataset": new_rows})

@@ -93,7 +93,8 @@ def test_it_accepts_what_all_of_its_members_accept():
     of = lambda **base: nested.accepts(bagging, parsed(name="bagging", estimator=base), Task.REGRESSION)  # noqa: E731
     assert of(name="decision_tree") == {Accepts.MISSING, Accepts.CATEGORIES}
     assert of(name="bagging") == {Accepts.MISSING, Accepts.CATEGORIES}
-    assert of(name="lasso") == frozenset()
+    assert of(name="lasso") == {Accepts.INDICATORS}
+    assert of(name="svr") == frozenset()
     committee = find("committee").algorithm
     two = lambda *names: parsed(name="committee", estimators=[{"name": name} for name in names])  # noqa: E731
     assert not nested.accepts(committee, two("decision_tree", "ridge"), Task.REGRESSION)
