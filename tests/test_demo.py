@@ -62,6 +62,7 @@ def address_in(shown):
     return re.search(r"(http://\S+)/docs", shown).group(1)
 
 
+@pytest.mark.slow
 def test_shows_training_metrics_and_predictions(shown):
     assert shown.count("trained") == len(EXAMPLES)
     assert shown.count("100%") == len(EXAMPLES)
@@ -71,6 +72,7 @@ def test_shows_training_metrics_and_predictions(shown):
     assert "true progression" in shown
 
 
+@pytest.mark.slow
 def test_its_curl_lines_run_as_printed(shown):
     lines = [line for line in shown.splitlines() if line.startswith("curl ")]
     assert len(lines) == 4 * len(EXAMPLES)
@@ -82,6 +84,7 @@ def test_its_curl_lines_run_as_printed(shown):
         assert curl(predict, address_in(shown))["model"] == example.model
 
 
+@pytest.mark.slow
 def test_it_serves_its_documentation(shown):
     response = httpx.get(f"{address_in(shown)}/docs")
     assert response.is_success

@@ -213,6 +213,7 @@ def test_the_commands_of_a_page_work_as_printed(printed_by, page):
     assert not re.search(r'"state": ?"(failed|cancelled)"', outputs)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_lead_to_results(printed_by):
     assert "rmse" in printed_by("quick-start")[-1]
     assert all('"state":"succeeded"' in output for output in printed_by("search")[1:])

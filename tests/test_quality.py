@@ -10,12 +10,14 @@ ROOT = Path(__file__).parent.parent
 TOOLS = {
     "ruff": ["ruff", "check", "--no-cache"],
     "format": ["ruff", "format", "--check", "--no-cache"],
-    "types": ["mypy"],
+    "types": ["mypy"],  # a minute of both cores where nothing is cached
     "imports": ["lint-imports", "--no-cache"],
 }
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(
+    "tool", [pytest.param(tool, marks=pytest.mark.slow) if tool == "types" else tool for tool in TOOLS]
+)
 def test_is_content(tool):
     name, *arguments = TOOLS[tool]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`python -m app.docs.guide_files FOLDER`: the guide as HTML files, which any web server or browser shows without the service."""
+"""The guide as HTML files, which any web server or browser shows: `python -m app.docs.guide_files FOLDER`."""
 
 import re
 import sys

@@ -43,6 +43,7 @@ def compared(tables, done):
     return done("compare", {"dataset": other, "versions": [{"model": model} for model in LEARNERS]})["result"]
 
 
+@pytest.mark.slow
 def test_all_are_compared_on_the_same_rows_that_none_has_seen(compared):
     assert compared["rows"] == 600
     assert [one["model"] for one in compared["versions"]] == [*LEARNERS]
@@ -54,6 +55,7 @@ def test_all_are_compared_on_the_same_rows_that_none_has_seen(compared):
         assert difference["lower"] <= difference["value"] <= difference["upper"]
 
 
+@pytest.mark.slow
 def test_rows_without_a_target_help_where_digits_of_a_kind_are_near_each_other(compared):
     """Labels that spread along a graph against the nearest labelled row: all of the paired interval is on one side."""
     alone, graph = (

@@ -163,6 +163,7 @@ def wait(true, seconds=120):
         time.sleep(0.002)
 
 
+@pytest.mark.slow
 def test_a_killed_job_goes_on_behind_the_rows_it_has_stored(client, services, worker, long_job):
     location, rows = long_job
     wait(lambda: stored(services) >= 2)

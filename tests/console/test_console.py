@@ -24,7 +24,13 @@ def pressed(page, target):
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("press", [lambda _, target: target.click(), pressed], ids=["mouse", "keyboard"])
+@pytest.mark.parametrize(
+    "press",
+    [
+        pytest.param(lambda _, target: target.click(), id="mouse", marks=pytest.mark.slow),
+        pytest.param(pressed, id="keyboard"),
+    ],
+)
 def test_from_a_sample_to_a_champion(page, press):
     press(page, page.get_by_role("button", name="iris"))
     page.get_by_role("heading", name="iris", exact=True).wait_for()
@@ -91,7 +97,7 @@ def test_every_algorithm_has_a_form(page, client):
         assert fields.count() == len(card["parameters"].get("properties", {})), card["name"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_pages_are_for_everybody(page, serious_faults, scheme):
     from playwright.sync_api import expect
 

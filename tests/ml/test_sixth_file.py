@@ -369,6 +369,7 @@ def test_a_query_is_one_file(copy):
     assert "/value" in result["refused"]
 
 
+@pytest.mark.slow
 def test_bad_files_are_noticed(copy):
     for file in (copy / "app/ml/algorithms").glob("[a-z]*.py"):
         if file.stem in catalogue():  # the others belong to jobs, which import them

@@ -122,6 +122,7 @@ def plain(settings):
         connection.execute(f"drop role {name}")
 
 
+@pytest.mark.slow
 def test_a_login_without_the_roles_is_one_sentence(plain, settings, monkeypatch, capsys):
     schema_revision.upgrade(url(settings))  # the roles are there
     address, _, _ = plain

@@ -80,6 +80,7 @@ def groups(fleet, add_table):
     return add_table(fleet.services.work, table, GROUPED)
 
 
+@pytest.mark.slow
 def test_a_client_trains_on_a_table_beyond_memory_and_predicts(fleet, worker, client, groups):
     algorithm = {"name": "kmeans", "n_clusters": 3, "n_init": 3}
     request = {"model": "beyond-groups", "dataset": str(groups), "algorithm": algorithm}

@@ -76,6 +76,7 @@ def test_a_worker_that_slept_past_its_lease_writes_nothing(fleet):
     assert owner.alive
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_gives_its_job_back_at_once(fleet):
     fleet.keep(2)
     job_id = fleet.submit("work", seconds=2)
@@ -160,6 +161,7 @@ def test_a_broker_that_forgets_everything_loses_no_job(servers):
         succeeded_once(fleet, job_id)
 
 
+@pytest.mark.slow
 def test_without_a_broker_jobs_are_done_and_when_it_is_back_they_are_announced(servers):
     stack, fleet = servers
     fleet.keep(1)
@@ -172,6 +174,7 @@ def test_without_a_broker_jobs_are_done_and_when_it_is_back_they_are_announced(s
     assert fleet.workers[0].alive
 
 
+@pytest.mark.slow
 def test_a_database_that_restarts_fails_no_job_and_no_worker(servers):
     stack, fleet = servers
     fleet.keep(1)

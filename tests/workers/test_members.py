@@ -40,6 +40,7 @@ def alone(fleet, parents):
     return digest(fleet, min(parents, key=lambda job: job.finished_at).id)
 
 
+@pytest.mark.slow
 def test_two_parents_on_two_cores_wait_for_nobody(fleet, worker, parents):
     assert len({digest(fleet, job.id) for job in parents}) == 1
 

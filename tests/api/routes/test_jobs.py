@@ -135,6 +135,7 @@ def test_head_of_the_events_of_a_waiting_job_ends_at_once(api_factory, request_b
         http.post(f"{where}/cancel")
 
 
+@pytest.mark.slow
 def test_shutting_down_is_announced_and_ends_streams_whole(stack_factory, request_body):
     """Also: hundreds of clients that hang up leave no connection to the database behind."""
     from app import ports, processes
