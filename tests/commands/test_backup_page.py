@@ -81,6 +81,15 @@ def test_an_embedded_stack_is_restored_from_nothing(data_folder, publish):
         assert predictions(stack.settings) == before
 
 
+def _dump_of(major, folder):
+    """A folder with `pg_dump` of this major alone: that of another may write what no server takes."""
+    folder.mkdir()
+    program = folder / "pg_dump"
+    program.write_text(f'#!/bin/sh\nexec {programs(major) / "pg_dump"} "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("section", ["Restore on your servers", "With Postgres's own tools"])
 @pytest.mark.parametrize("majors", [(15, 15), (15, 18), (18, 18)])
@@ -104,6 +113,7 @@ def test_a_new_server_is_filled_from_a_backup(section, majors, settings, publish
         if section == "Restore on your servers":
             run("Back up", tmp_path, VALIANT_DATABASE_URL=addresses["BEFORE"], VALIANT_DATA=str(tmp_path))
             server.stop()
-        printed = run(section, tmp_path, [programs(new)], VALIANT_DATA=str(tmp_path), **addresses)
+        search = [_dump_of(old, tmp_path / "old"), programs(new)]
+        printed = run(section, tmp_path, search, VALIANT_DATA=str(tmp_path), **addresses)
         assert "FAULT" not in printed
         assert predictions(at(other)) == before

@@ -196,7 +196,8 @@ def test_the_playground_bounds_and_explains_a_prediction(page, go, send):
         page.get_by_role("link", name="Read the report").wait_for()
     go("models/knn/1/try", "Try knn, version 1")
     page.get_by_text("% confidence").wait_for()
-    page.get_by_text("Why", exact=True).click()
+    page.get_by_role("heading", name="Why").wait_for()
+    page.get_by_text("How the algorithm came to it").click()
     assert page.get_by_role("table", name="neighbours").get_by_role("row").count() == 6
     go("models/decision_tree/1/try", "Try decision_tree, version 1")
     page.get_by_role("heading", name="Why").wait_for()
