@@ -18,6 +18,8 @@ ROW_BYTES, CLASS_BYTES = 250, 16
 """Memory of a row besides its columns: target, weight, hash, prediction and residual; and of each class more."""
 INPUT_BYTES, COLUMN_BYTES = 16, 10
 """Memory of a cell: of the table and of the raw matrix; and of the matrix, of the rows to learn from and the others."""
+INPUT_COPY_BYTES, COLUMN_COPY_BYTES = 6, 8
+"""Memory of both more where all rows are prepared at once: copies on the way."""
 RESTORED_BYTES = 12
 """Memory of a cell of a projection, whose metrics restore the rows from their coordinates."""
 COMPARED_BYTES = 48 << 20
@@ -96,7 +98,8 @@ def cost_of(
     passes = (spec.difficulty_stages + 1) / 2 if spec.difficulty is not None else 1.0
     each = _prepared(chosen, size) + passes * nested.seconds(algorithm, spec.algorithm, task, size)
     base = BASE_BYTES + COMPARED_BYTES * task.labels
-    memory = base + row_bytes * rows + nested.memory(algorithm, spec.algorithm, task, size)
+    copies = INPUT_COPY_BYTES * len(chosen) + COLUMN_COPY_BYTES * width
+    memory = base + (row_bytes + copies) * rows + nested.memory(algorithm, spec.algorithm, task, size)
     seconds = fits * each + _described(task, size)
     batch = max(FEWEST, BATCH_CELLS // max(width, len(chosen)))
     if whole or memory <= memory_bytes or rows <= HELD * batch or not _divisible(spec, task):
