@@ -62,6 +62,7 @@ class Access:
         self._unknown: dict[bytes, float] = {}
         """Digest → the time until which it counts as unknown."""
         self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
         self._looks, self._second = 0, 0
         self._fresh_until = 0.0
         self._seen: datetime | None = None
@@ -171,7 +172,11 @@ class Access:
         return Pass.of_identity(identity, project_id, self._rates.of(project_id))
 
     def refresh(self) -> None:
-        """Read what has changed, and note which keys were used."""
+        """Read what has changed, and note which keys were used; one at a time, so that the last to end read last."""
+        with self._refreshing:
+            self._refresh()
+
+    def _refresh(self) -> None:
         used = []
         if self._clock() - self._used_at >= USED_SECONDS:
             self._used_at = self._clock()
