@@ -19,22 +19,22 @@ def contributions_document(
     incoming: Incoming, predicted: Predicted | None, extras: Extras, spread: Callable[..., Any]
 ) -> dict[str, Any] | None:
     """The field `contributions` in JSON. spread: puts null where a row was not predicted."""
-    found = None if predicted is None else predicted.contributions
-    if found is None or predicted is None:
+    if predicted is None or predicted.contributions is None:
         return None
+    contributions = predicted.contributions
     document = {
-        "method": found.method,
-        "unit": found.unit,
-        "columns": found.columns,
-        "scores": found.scores,
-        "base": found.base,
-        "raw": spread(incoming, found.raw),
-        "values": spread(incoming, found.values),
+        "method": contributions.method,
+        "unit": contributions.unit,
+        "columns": contributions.columns,
+        "scores": contributions.scores,
+        "base": contributions.base,
+        "raw": spread(incoming, contributions.raw),
+        "values": spread(incoming, contributions.values),
     }
-    if found.standard_errors is not None:
-        document["standard_errors"] = spread(incoming, found.standard_errors)
+    if contributions.standard_errors is not None:
+        document["standard_errors"] = spread(incoming, contributions.standard_errors)
     if extras.top is not None:
-        rows = reasons_of(found, incoming.table, predicted, extras.top)
+        rows = reasons_of(contributions, incoming.table, predicted, extras.top)
         document["reasons"] = spread(incoming, [[reason._asdict() for reason in row] for row in rows])
     return document
 
@@ -43,28 +43,28 @@ def contribution_columns(
     incoming: Incoming, predicted: Predicted | None, extras: Extras
 ) -> Iterator[tuple[str, pa.Array]]:
     """Name and values of each column in Arrow: lists of k numbers where there are several scores."""
-    found = None if predicted is None else predicted.contributions
-    if found is None or predicted is None:
+    if predicted is None or predicted.contributions is None:
         return
-    k = len(found.scores)
-    yield "contribution_base", _listed(np.tile(found.base, (len(found.raw), 1)), k)
-    yield "contribution_raw", _listed(found.raw, k)
-    for place, name in enumerate(found.columns):
-        yield f"contribution_of_{name}", _listed(found.values[:, :, place], k)
-        if found.standard_errors is not None:
-            yield f"standard_error_of_{name}", _listed(found.standard_errors[:, :, place], k)
+    contributions = predicted.contributions
+    k = len(contributions.scores)
+    yield "contribution_base", _listed(np.tile(contributions.base, (len(contributions.raw), 1)), k)
+    yield "contribution_raw", _listed(contributions.raw, k)
+    for place, name in enumerate(contributions.columns):
+        yield f"contribution_of_{name}", _listed(contributions.values[:, :, place], k)
+        if contributions.standard_errors is not None:
+            yield f"standard_error_of_{name}", _listed(contributions.standard_errors[:, :, place], k)
     if extras.top is not None:
-        rows = reasons_of(found, incoming.table, predicted, extras.top)
+        rows = reasons_of(contributions, incoming.table, predicted, extras.top)
         cells = [[{name: getattr(reason, name) for name in REASON.names} for reason in row] for row in rows]
         yield "reasons", pa.array(cells, pa.list_(REASON))
 
 
 def contribution_matrix(predicted: Predicted) -> NDArray[np.float64]:
     """(n, k (1 + p)) of npy: the base and the contributions of each column, score by score."""
-    found = predicted.contributions
-    assert found is not None  # noqa: S101  the request includes them
-    base = np.broadcast_to(found.base[:, None], (*found.values.shape[:2], 1))
-    parts = np.concatenate([base, found.values], axis=2)
+    contributions = predicted.contributions
+    assert contributions is not None  # noqa: S101  the request includes them
+    base = np.broadcast_to(contributions.base[:, None], (*contributions.values.shape[:2], 1))
+    parts = np.concatenate([base, contributions.values], axis=2)
     return parts.reshape(len(parts), -1)
 
 

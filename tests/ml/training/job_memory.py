@@ -30,6 +30,7 @@ from workers.template import written
 
 MIB = 1 << 20
 CHUNK_ROWS = 10_000
+LARGE, MANY_ROWS = 1000, 200_000
 FITS = {
     "regression": {
         **{name: {} for name in ("ridge", "linear", "lasso", "decision_tree", "linear_sgd")},
@@ -67,14 +68,16 @@ class Case(NamedTuple):
 
 
 def drawn(number: int) -> Case:
+    """A case; from LARGE on of many rows, which memory holds whole."""
     rng = np.random.default_rng(number)
     task = str(rng.choice([*FITS], p=[0.4, 0.4, 0.08, 0.07, 0.05]))
     name = str(rng.choice([*FITS[task]]))
     numbers, categories = int(rng.integers(1, 30)), int(rng.choice([0, 0, 1, 3]))
     cells = 10 ** (rng.uniform(4, 6) if rng.random() < 0.8 else rng.uniform(6.5, 6.8))  # these are learned in parts
-    rows = int(max(60, cells / (numbers + 12 * categories)))
+    rows = MANY_ROWS if number >= LARGE else int(max(60, cells / (numbers + 12 * categories)))
     shape = Shape(rows, numbers, categories, int(rng.choice([2, 2, 3, 8])), float(rng.choice([0, 0, 0.1])))
-    return Case(task, {"name": name, **FITS[task][name]}, shape, int(rng.uniform(170, 330)) * MIB)
+    memory_bytes = 4096 * MIB if number >= LARGE else int(rng.uniform(170, 330)) * MIB
+    return Case(task, {"name": name, **FITS[task][name]}, shape, memory_bytes)
 
 
 def columns_of(case: Case) -> tuple[TableColumn, ...]:

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from tests.ml.training.job_memory import drawn, planned
+from tests.ml.training.job_memory import LARGE, drawn, planned
 from workers.trainers import _OWN
 
 
@@ -46,3 +46,12 @@ def test_nothing_that_is_accepted_runs_out_of_memory():
     assert len(lines) == 200
     assert min(len(accepted), len(refused)) >= 20
     assert any(line["batch_rows"] is not None for line in accepted)
+
+
+@pytest.mark.slow
+def test_many_rows_take_no_more_than_is_stated():
+    """The memory of a row and of its cells counts here, not that of the process."""
+    lines = lines_of(LARGE, LARGE + 16)
+    assert [line for line in lines if line["state"] != "succeeded"] == []
+    assert [line for line in lines if line["estimate"] < line["peak"]] == []
+    assert len({line["case"][1]["name"] for line in lines}) > 6
