@@ -50,7 +50,7 @@ export const uploadFile = (file) => json("POST", "/v1/files", { content: file, h
 /** A part of an address from what people have named. */
 export const part = encodeURIComponent;
 
-const MOST = 2000;
+const MOST_ITEMS = 2000;
 
 /** The items of all pages of a list, at most the newest 2,000. */
 export async function readAll(path, signal) {
@@ -59,7 +59,7 @@ export async function readAll(path, signal) {
     const page = await get(`${path}${join}limit=200${cursor ? `&cursor=${part(cursor)}` : ""}`, { signal });
     items.push(...page.items);
     cursor = page.next_cursor;
-    if (!cursor || items.length >= MOST) return items;
+    if (!cursor || items.length >= MOST_ITEMS) return items;
   }
 }
 

@@ -32,7 +32,7 @@ class Jobs:
         return self._reported(self._work.retry(lambda w: w.jobs.cancel(w.jobs.identify(job)), seconds=5))
 
     def _reported(self, job: Job) -> Job:
-        """The job. Whoever reads of a version predicts with it."""
+        """The job. Predictions of the process use the version that it reports."""
         if job.state is JobState.SUCCEEDED and job.model is not None and job.version is not None:
             self._pointers.version_reported(job.model, job.version)
         return job

@@ -9,7 +9,7 @@ from .operation import M
 from .record import Record
 from .summary_table import SummaryTable
 
-SHOWN = 20
+MOST_ROWS = 20
 """Rows of a table that is printed."""
 
 
@@ -39,10 +39,10 @@ class Prediction(Record[M]):
     def overview(self) -> SummaryTable:
         """The first rows: each with its interval, the probability of each class, its decision and its flags."""
         columns = dict(self._columns())
-        rows = [list(row) for row in zip(*columns.values(), strict=True)][:SHOWN]
-        others = len(self.predictions) - SHOWN
+        rows = [list(row) for row in zip(*columns.values(), strict=True)][:MOST_ROWS]
+        others = len(self.predictions) - MOST_ROWS
         notes = [f"{others} other rows"] if others > 0 else []
-        notes += [f"{fault.get('pointer', '')}: {fault.get('detail')}" for fault in (self.errors or ())[:SHOWN]]
+        notes += [f"{fault.get('pointer', '')}: {fault.get('detail')}" for fault in (self.errors or ())[:MOST_ROWS]]
         return SummaryTable(f"{self.model}, version {self.version}", list(columns), rows, notes)
 
     def _columns(self) -> Iterator[tuple[str, Sequence[Any]]]:

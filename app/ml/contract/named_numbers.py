@@ -30,7 +30,7 @@ def every(count: int) -> list[JSON]:
 
 
 def named(value: JSON, names: Names) -> JSON:
-    """The value with names in place of numbers. What is a name already stays."""
+    """The value with names in place of numbers. Names are left as they are."""
     if isinstance(value, list):
         return [named(part, names) for part in value]
     if not isinstance(value, dict):
