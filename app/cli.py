@@ -15,9 +15,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.errors import StartFailed
-from app.process_memory import uncollected, without_optional
-from app.settings import Settings
+from app.base.errors import StartFailed
+from app.base.settings import Settings
+from app.processes.process_memory import uncollected, without_optional
 
 MAX_WATCH_SECONDS = 86_400
 
@@ -55,14 +55,14 @@ def _settings(options: dict[str, Any]) -> Settings:
 
 
 def _up(options: dict[str, Any], settings: Settings) -> None:
-    from app.up import up
+    from app.commands.up import up
 
     _demand_processor()
     up(settings, workers=options["workers"])
 
 
 def _demo(options: dict[str, Any], settings: Settings) -> None:
-    from app.demo import demo
+    from app.commands.demo import demo
 
     _demand_processor()
     demo(settings, workers=options["workers"], once=options["once"])
@@ -70,13 +70,13 @@ def _demo(options: dict[str, Any], settings: Settings) -> None:
 
 def _api(_: dict[str, Any], settings: Settings) -> None:
     _need(settings, "database_url", "broker_url", "cache_url")
-    from app.ports import demand_keys
+    from app.processes.ports import demand_keys
 
     demand_keys(settings)
     _prepare_to_import()
     with uncollected():
+        from app.commands.serve import serve
         from app.main import create_app
-        from app.serve import serve
 
         app = create_app(settings)
     serve(app, settings)
@@ -92,7 +92,7 @@ def _serve(options: dict[str, Any], settings: Settings) -> None:
         settings = settings.model_copy(update={"allow_anonymous": "network"})
     _prepare_to_import()
     with uncollected():
-        from app.serve_folder import FolderOptions, serve_folder
+        from app.commands.serve_folder import FolderOptions, serve_folder
     chosen = FolderOptions(
         watch_seconds=options["watch"],
         repository_api=options["repository_api"],
@@ -127,7 +127,7 @@ def _demand_processor() -> None:
 def _warm(options: dict[str, Any], _: Settings) -> None:
     _demand_processor()
     _one_thread_for_linear_algebra()
-    from app.warming import check, warm_here, warm_into
+    from app.services.kernels.warming import check, warm_here, warm_into
 
     if options["check"]:
         check(options["out"])
@@ -161,7 +161,7 @@ def _migrate(_: dict[str, Any], settings: Settings) -> None:
 
 def _first_key(options: dict[str, Any], settings: Settings) -> None:
     """By whoever has no key yet, but the database."""
-    from app.first_key import print_key
+    from app.commands.first_key import print_key
     from app.schemas.keys import KeySpec
     from valiant.key_commands import key_spec
 
@@ -193,7 +193,7 @@ def _doctor(_: dict[str, Any], settings: Settings) -> None:
 
 
 def _health(options: dict[str, Any], settings: Settings) -> None:
-    from app.health import check, check_ready
+    from app.processes.health import check, check_ready
 
     (check_ready if options["ready"] else check)(settings)
 

@@ -27,11 +27,11 @@ from app.api.edge.request_metrics import Metrics
 from app.api.edge.router import Router
 from app.api.edge.shared_reads import SharedReads
 from app.api.fast.route import Application, DirectRoute
-from app.settings import Settings
+from app.base.settings import Settings
 
 if TYPE_CHECKING:
-    from app.folder_wiring import FolderServices
-    from app.wiring import Services
+    from app.composition.folder_wiring import FolderServices
+    from app.composition.wiring import Services
 
 
 def create_app(
@@ -113,7 +113,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
     if hasattr(app, "services"):
         yield
         return
-    from app.wiring import build  # noqa: PLC0415  models of a folder need neither the database nor what it takes
+    from app.composition.wiring import build  # noqa: PLC0415  models of a folder need neither the database nor what it takes
 
     app.services = build(settings, role="api")
     app.services.access.start()

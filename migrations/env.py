@@ -9,7 +9,7 @@ import os
 from alembic import context
 from sqlalchemy import Connection, NullPool, create_engine, text
 
-from app.store.access_tables import KeyRow
+from app.store.all_tables import read_metadata
 from app.store.engine import driver_url
 from migrations.schema_revision import LOCK
 
@@ -41,7 +41,7 @@ def _migrate(connection: Connection) -> None:
         before(connection)
     finally:
         connection.commit()
-    context.configure(connection=connection, target_metadata=KeyRow.metadata, compare_server_default=True)
+    context.configure(connection=connection, target_metadata=read_metadata(), compare_server_default=True)
     with context.begin_transaction():
         context.run_migrations()
         after(connection)

@@ -15,26 +15,30 @@ from typing import NamedTuple, TypeAlias
 from sqlalchemy import Connection
 from sqlalchemy.exc import InternalError, ProgrammingError
 
-from app.errors import StartFailed
-from app.store import access_tables, annotation_tables, tables, upload_tables
+from app.base.errors import StartFailed
+from app.store.access.access_tables import AuditRow, KeyRow
+from app.store.all_tables import read_metadata
+from app.store.datasets.dataset_tables import FileChunkRow, FileRow
+from app.store.datasets.upload_tables import UploadChunkRow, UploadRow
+from app.store.jobs.job_tables import JobChunkRow, JobRow, JobTransitionRow
 from migrations.catalogue_facts import Fact, has_options, read_facts, read_login
 
 APP, QUEUE, OWNER = "valiant_app", "valiant_queue", "valiant_owner"
 ROLES = (APP, QUEUE, OWNER)
 """Roles of requests and jobs, of workers that look through all projects, and of a login that maintains the database."""
 STAMP = "alembic_version"
-METADATA = annotation_tables.ReviewRow.metadata  # of the tables of the other modules as well
+METADATA = read_metadata()
 TABLES = (*METADATA.tables, STAMP)
 PROTECTED = frozenset(name for name, table in METADATA.tables.items() if "project_id" in table.columns)
 """Tables whose rows belong to projects: policies hold for everybody, their owner included."""
-PRIVILEGES = MappingProxyType({STAMP: ("select",), access_tables.AuditRow.__tablename__: ("select", "insert")})
+PRIVILEGES = MappingProxyType({STAMP: ("select",), AuditRow.__tablename__: ("select", "insert")})
 """Privileges of APP and QUEUE on tables that they do not change. Entries of the audit log stay as they are."""
 ALL_PRIVILEGES = ("select", "insert", "update", "delete")
 QUEUED = frozenset(
     row.__tablename__
     for row in (
-        *(tables.JobRow, tables.JobTransitionRow, tables.JobChunkRow, tables.FileRow, tables.FileChunkRow),
-        *(access_tables.KeyRow, upload_tables.UploadRow, upload_tables.UploadChunkRow),
+        *(JobRow, JobTransitionRow, JobChunkRow, FileRow, FileChunkRow),
+        *(KeyRow, UploadRow, UploadChunkRow),
     )
 )
 """Tables that workers look through for all projects, to find what is to be done or is left over."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from app import logs
+from app.base import logs
 
 # Hundreds of processes import the same files: each would compile them anew where bytecode is not kept.
 sys.dont_write_bytecode = False
@@ -53,8 +53,8 @@ def _folder():
 
 @contextmanager
 def _migrated_stack(**settings):
+    from app.base.settings import Settings
     from app.embedded.stack import Stack
-    from app.settings import Settings
     from migrations.schema_revision import upgrade
 
     with _folder() as data, Stack(Settings(data=data, hosts=HOSTS, **{"warm": False} | settings)) as stack:
@@ -116,7 +116,7 @@ def settings(stack):
 
 @pytest.fixture(scope="session")
 def services(settings, pytestconfig):
-    from app.wiring import build
+    from app.composition.wiring import build
 
     built = build(settings, role="api")
     pytestconfig.stash[SHARED_POINTERS].append(built.models._pointers)
@@ -138,7 +138,7 @@ def client(settings, pytestconfig):
 @pytest.fixture(scope="session")
 def worker(stack):
     """A real `valiant worker` on the shared servers: a `Child`."""
-    from app import processes
+    from app.commands import processes
 
     child = processes.worker(stack.settings, stack.folder)
     child.start()
@@ -149,7 +149,8 @@ def worker(stack):
 @pytest.fixture(scope="session")
 def api_factory(stack):
     """`api_factory(**settings)`: a real `valiant api` on the shared servers, and its address."""
-    from app import ports, processes
+    from app.commands import processes
+    from app.processes import ports
 
     def start(**settings):
         with ports.listen("127.0.0.1", 0) as free:
@@ -279,7 +280,7 @@ def add_table():
     import pyarrow as pa
 
     from app.schemas.datasets import Column
-    from app.store.new_ids import uuid7
+    from app.store.base.new_ids import uuid7
 
     def add(work, table, times=1):
         rows, made = table.num_rows, uuid7()

@@ -2,8 +2,8 @@
 
 from sqlalchemy import text
 
-from app.services.jobs import Jobs
-from app.services.pointer_cache import Pointers
+from app.services.jobs.jobs import Jobs
+from app.services.predictions.pointer_cache import Pointers
 
 
 def empty(work, pointers):

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.ports import listen
+from app.processes.ports import listen
 
 SHIPPED = Path(__file__).parent.parent / "app" / "deployment" / "nginx.conf"
 SERVERS = re.compile(r"resolver .+\n +server api:8000 resolve (.+;).*")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import make_url
 
-from app.ports import listen
+from app.processes.ports import listen
 from tests.nginx import FOLDERS, wait_for
 
 CONFIGURATION = """

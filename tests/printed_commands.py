@@ -25,7 +25,7 @@ from markdown_it import MarkdownIt
 import valiant
 from app import cli
 from app.api import folder_routes
-from app.settings import Settings
+from app.base.settings import Settings
 from tests.openapi_document import openapi_document
 from valiant import commands
 from valiant.dataset import Dataset

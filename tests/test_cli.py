@@ -223,7 +223,7 @@ def test_up_replaces_whatever_part_froze(up_folder):
 
 @pytest.mark.slow
 def test_a_worker_by_hand_states_that_it_needs_a_supervisor(stack, monkeypatch):
-    from app.processes import variables
+    from app.commands.processes import variables
 
     for name in ("INVOCATION_ID", "SYSTEMD_EXEC_PID", "SUPERVISOR_ENABLED"):
         monkeypatch.delenv(name, raising=False)

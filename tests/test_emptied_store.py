@@ -3,8 +3,8 @@
 from uuid import uuid4
 
 from app.schemas.jobs import JobState
-from app.store.job_records import NewJob
-from app.store.new_ids import uuid7
+from app.store.base.new_ids import uuid7
+from app.store.jobs.job_records import NewJob
 from tests.emptied_store import empty
 
 

@@ -184,7 +184,7 @@ def _plain_number(value, key):
 @pytest.fixture(scope="module")
 def walked(module_stack_factory):
     """All examples, of servers of their own, so that lists hold nothing else."""
-    from app import processes
+    from app.commands import processes
     from app.main import create_app
 
     stack = module_stack_factory()

@@ -9,10 +9,10 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
+from app.base.errors import StartFailed
+from app.base.settings import Settings
 from app.cli import main
-from app.errors import StartFailed
-from app.ports import demand_keys, is_loopback
-from app.settings import Settings
+from app.processes.ports import demand_keys, is_loopback
 
 ORIGIN = "https://app.example"
 

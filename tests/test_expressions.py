@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.ml.tables import csv_dialect, texts
-from app.services.passes import MAX_MODEL_NAME_LENGTH, is_covered
+from app.services.access.passes import MAX_MODEL_NAME_LENGTH, is_covered
 
 ROOT = Path(__file__).parent.parent
 SOURCES = [path for folder in ("app", "workers", "migrations") for path in sorted((ROOT / folder).rglob("*.py"))]

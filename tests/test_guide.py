@@ -17,11 +17,11 @@ import pytest
 from app.docs import guide
 from app.docs.algorithm_page import commands, example
 from app.docs.guide_files import write_pages
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Task
-from app.ml.job import Kind
-from app.ml.plot import Plot
-from app.ml.query import Query
+from app.ml.kinds.job import Kind
+from app.ml.kinds.plot import Plot
+from app.ml.kinds.query import Query
 from tests.benchmarks.choosing import measurable
 from tests.printed_commands import blocks
 

@@ -8,8 +8,8 @@ import pytest
 
 from app.api.edge.openapi import operations
 from app.api.edge.portable_schema import subschemas
+from app.base.settings import Settings
 from app.main import create_app
-from app.settings import Settings
 from tests.openapi_document import openapi_document
 
 DOCUMENT = openapi_document()

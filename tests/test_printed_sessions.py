@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import ports
+from app.processes import ports
 from tests.printed_commands import PAGES, ROOT, blocks
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.base.settings import Settings
 from app.ml.models.cluster_description import described
-from app.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -29,7 +29,7 @@ def test_is_short():
 
 
 def algorithms():
-    from app.ml.catalogue import catalogue
+    from app.ml.catalogue.algorithm_files import catalogue
 
     yield "| algorithm | tasks | what | when |"
     yield "|---|---|---|---|"
@@ -40,7 +40,7 @@ def algorithms():
 
 
 def algorithms_by_task():
-    from app.ml.catalogue import catalogue
+    from app.ml.catalogue.algorithm_files import catalogue
     from app.ml.contract.task import Task
 
     yield "| task | algorithms |"
@@ -80,7 +80,7 @@ def settings():
 
 
 def errors():
-    from app.errors import ValiantError
+    from app.base.errors import ValiantError
     from app.main import create_app
 
     create_app(Settings())  # imports every file that defines one
@@ -95,10 +95,10 @@ def errors():
 
 
 def queries():
-    from app.errors import NotOffered
-    from app.ml.catalogue import catalogue
+    from app.base.errors import NotOffered
+    from app.ml.catalogue.algorithm_files import catalogue
+    from app.ml.kinds.query import any_model
     from app.ml.operations import query_entries
-    from app.ml.query import any_model
 
     yield "| query | result | offered by |"
     yield "|---|---|---|"

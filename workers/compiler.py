@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from app.warming import warm
+from app.services.kernels.warming import warm
 
 if TYPE_CHECKING:
     from app.ml.numerics.compiled_kernels import Compiling

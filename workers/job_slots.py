@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.errors import Cancelled, LeaseLost
-from app.processor_cores import Cores, count_slots
-from app.project_context import PROJECT
-from app.store.job_records import Claim
-from app.tracing import trace_id
-from app.wiring import Services
+from app.base.errors import Cancelled, LeaseLost
+from app.base.project_context import PROJECT
+from app.base.tracing import trace_id
+from app.composition.wiring import Services
+from app.processes.processor_cores import Cores, count_slots
+from app.store.jobs.job_records import Claim
 from workers.supervisor import Attempt
 from workers.trainers import Trainers
 from workers.verdict import Verdict

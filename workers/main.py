@@ -11,11 +11,11 @@ from celery import signals
 from celery.exceptions import SecurityWarning
 from kombu.entity import Queue
 
-from app.broker import QUEUE
-from app.logs import configure
-from app.processor_cores import Cores, count_cores, count_slots
-from app.settings import Settings
-from app.wiring import build
+from app.base.logs import configure
+from app.base.settings import Settings
+from app.composition.wiring import build
+from app.messaging.broker import QUEUE
+from app.processes.processor_cores import Cores, count_cores, count_slots
 from workers.compiler import Compiler
 from workers.graceful_stop import stop_gracefully
 from workers.heartbeat import beat

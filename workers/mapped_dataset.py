@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from app.errors import NO_ROOM, StorageFull
+from app.base.errors import NO_ROOM, StorageFull
 from app.ml.contract.algorithm import Matrix
 
 LARGE = 1 << 16

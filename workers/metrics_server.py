@@ -13,8 +13,8 @@ from prometheus_client.core import GaugeMetricFamily as Gauge
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from app.broker import DROPPED
-from app.wiring import Services
+from app.composition.wiring import Services
+from app.messaging.broker import DROPPED
 from workers.job_slots import Runner
 
 log = structlog.get_logger(__name__)

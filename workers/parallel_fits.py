@@ -27,8 +27,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from app.ml.contract.stage_clock import timed
 from app.ml.models import safetensors_format, state_format
-from app.parent_process import die_with
-from app.processor_cores import Core, Cores
+from app.processes.parent_process import die_with
+from app.processes.processor_cores import Core, Cores
 
 LONG_SECONDS = 0.1
 """Seconds of a fit after which its further tasks are shared: less is not worth a fork."""

@@ -8,10 +8,10 @@ from contextlib import suppress
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.broker import mend
-from app.queue import depth
-from app.settings import Settings
-from app.wiring import Services
+from app.base.settings import Settings
+from app.composition.wiring import Services
+from app.messaging.broker import mend
+from app.messaging.queue import depth
 from workers.compiler import Compiler
 from workers.job_slots import Runner
 from workers.watchdog import Watchdog

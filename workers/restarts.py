@@ -2,7 +2,7 @@
 
 import os
 
-from app.settings import Settings
+from app.base.settings import Settings
 
 INIT = 1
 """Process id of the first process of a machine or a container."""

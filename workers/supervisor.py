@@ -21,18 +21,18 @@ from typing import Any
 import structlog
 from sqlalchemy.exc import DataError, SQLAlchemyError
 
-from app.disk_space import crowded
-from app.errors import Cancelled, InvalidData, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
-from app.liveness import LOOK_SECONDS, describe_end
-from app.processor_cores import Cores
+from app.base.errors import Cancelled, InvalidData, LeaseLost, OutOfMemory, StorageFull, TrainerCrashed, ValiantError
+from app.composition.wiring import Services
+from app.processes.disk_space import crowded
+from app.processes.liveness import LOOK_SECONDS, describe_end
+from app.processes.processor_cores import Cores
 from app.schemas.datasets import Dataset
 from app.schemas.files import StoredFile
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
-from app.services.submission import sheet
-from app.store.job_records import Claim, Effort
-from app.store.pointer import Pointer
-from app.wiring import Services
+from app.services.jobs.submission import sheet
+from app.store.jobs.job_records import Claim, Effort
+from app.store.models.pointer import Pointer
 from workers import trainer_frames as frames
 from workers.trainer_messages import Bytes, Order, read_outcome
 from workers.trainers import Trainer

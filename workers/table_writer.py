@@ -7,7 +7,7 @@ from typing import IO
 import pyarrow as pa
 
 from app.ingest.chunks import payload_of
-from app.ml.job import Table, WrittenTable
+from app.ml.kinds.job import Table, WrittenTable
 from app.ml.tables.column_sheet import describe
 from app.ml.tables.data_sheet import Chunks, Remark
 from workers import trainer_frames as frames

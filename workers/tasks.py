@@ -9,7 +9,7 @@ from celery import Celery
 from celery.worker import state
 from kombu.asynchronous import get_event_loop
 
-from app.broker import CANARY, RUN
+from app.messaging.broker import CANARY, RUN
 from workers.job_slots import Runner
 
 LEAVING_SECONDS = 0.002

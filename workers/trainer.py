@@ -15,15 +15,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from app.errors import OutOfMemory, ValiantError
+from app.base.errors import OutOfMemory, ValiantError
 from app.ml.contract.stage_clock import CLOCK, StageClock, timed
 from app.ml.contract.threads import THREADS
-from app.ml.job import Outcome
+from app.ml.kinds.job import Outcome
 from app.ml.numerics import jit
 from app.ml.numerics.compiled_kernels import describe, missing
 from app.ml.operations import kind_records
-from app.parent_process import die_with
-from app.process_memory import limit
+from app.processes.parent_process import die_with
+from app.processes.process_memory import limit
 from app.schemas.problems import Problem
 from workers import trainer_frames as frames
 from workers.curves import Curves

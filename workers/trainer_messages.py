@@ -9,19 +9,19 @@ from typing import IO, Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
+from app.base.wire import Wire
 from app.ingest.model_file_parser import parse
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.notation import CellTexts, Notation, OtherNotation
 from app.ml.contract.stage_clock import timed
 from app.ml.evaluation.report import Report
-from app.ml.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, UploadedFile, Version, WrittenTable
+from app.ml.kinds.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, UploadedFile, Version, WrittenTable
 from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.operations import kinds
-from app.processor_cores import Cores
-from app.wire import Wire
+from app.processes.processor_cores import Cores
 from workers import trainer_frames as frames
 from workers.mapped_dataset import spooled, spooled_rows
 from workers.table_writer import write_table

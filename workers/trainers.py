@@ -14,8 +14,8 @@ from typing import IO, TypeVar
 
 import structlog
 
-from app.liveness import PATIENCE_SECONDS, Patience, describe_end, wait_until_readable
 from app.ml.numerics.kernel_folders import PINNED
+from app.processes.liveness import PATIENCE_SECONDS, Patience, describe_end, wait_until_readable
 from workers.template_protocol import ALIVE, END, KILL, READY, REQUEST, RESPONSE, RUNNING, START
 
 log = structlog.get_logger(__name__)

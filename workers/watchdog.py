@@ -10,9 +10,9 @@ import time
 
 import structlog
 
-from app.broker import CANARY
-from app.liveness import HARD_LIMIT_SECONDS
-from app.wiring import Services
+from app.composition.wiring import Services
+from app.messaging.broker import CANARY
+from app.processes.liveness import HARD_LIMIT_SECONDS
 from workers.job_slots import Runner
 
 log = structlog.get_logger(__name__)

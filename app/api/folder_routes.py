@@ -8,12 +8,12 @@ from fastapi.concurrency import run_in_threadpool
 
 from app.api.edge.router import PREDICT, Router
 from app.api.params.common import ModelPath
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.folder_wiring import FolderServices
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body
+from app.composition.folder_wiring import FolderServices
 from app.ml.tables.rows import read_rows
-from app.services.predictions import Served
-from app.wire import Body
+from app.services.predictions.predictions import Served
 
 kserve = Router(needs=PREDICT, prefix="/v1/models", include_in_schema=False)
 repository = Router(needs=PREDICT, prefix="/v2/repository", include_in_schema=False)

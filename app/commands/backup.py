@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
+from app.base.errors import StartFailed
+from app.base.settings import MiB, Settings
 from app.commands.maintained_database import connected_engine, maintenance, running_servers
 from app.commands.postgres_tools import Tools
-from app.errors import StartFailed
-from app.settings import MiB, Settings
 from migrations.schema_revision import head, revision_of
 from migrations.security import list_repairs
 

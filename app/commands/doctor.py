@@ -9,19 +9,19 @@ from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Connection, Engine, text
 
+from app.base.errors import StartFailed, ValiantError
+from app.base.project_context import PROJECT
+from app.base.settings import MiB, Settings
 from app.commands.maintained_database import connected_engine, maintenance, running_servers
 from app.commands.postgres_tools import find_folder
-from app.disk_space import free
-from app.errors import StartFailed, ValiantError
+from app.messaging.queue import make_celery
 from app.ml.numerics.kernel_folders import tag
-from app.project_context import PROJECT
-from app.queue import make_celery
-from app.services.database_access import list_faults
-from app.services.model_loading import opened, stored
-from app.settings import MiB, Settings
-from app.store.pointer import Pointer
+from app.processes.disk_space import free
+from app.services.kernels.warming import count_compiled
+from app.services.observability.database_access import list_faults
+from app.services.predictions.model_loading import opened, stored
+from app.store.models.pointer import Pointer
 from app.store.unit_of_work import WorkFactory
-from app.warming import count_compiled
 from migrations.schema_revision import head, revision_of
 
 MAX_CHECKED_MODELS = 20

@@ -8,11 +8,11 @@ from pydantic import SecretStr
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
+from app.base.errors import StartFailed
+from app.base.settings import Settings
 from app.embedded import postgres, redis
 from app.embedded.data_folder import Folder
 from app.embedded.stack import Stack
-from app.errors import StartFailed
-from app.settings import Settings
 from app.store.engine import make_engine
 
 MAINTAIN = text("select set_config('valiant.maintenance', 'on', true), set_config('statement_timeout', '0', true)")

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Engine, make_url
 
+from app.base.errors import StartFailed
+from app.base.settings import Settings
 from app.embedded.postgres import tool_folders
-from app.errors import StartFailed
-from app.settings import Settings
 from app.store.engine import driver_url
 
 CREATED = re.compile(r"^; Archive created at (\S+ \S+)", re.MULTILINE)

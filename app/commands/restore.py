@@ -4,11 +4,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
+from app.base.errors import StartFailed
+from app.base.settings import Settings
 from app.commands.doctor import check_database, print_checks
 from app.commands.maintained_database import connected_engine, maintenance, running_servers
 from app.commands.postgres_tools import Tools
-from app.errors import StartFailed
-from app.settings import Settings
 from migrations import security
 from migrations.catalogue_facts import read_facts
 from migrations.schema_revision import head, upgrade

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.ml.catalogue import Entry
+from app.ml.catalogue.algorithm_files import Entry
 from app.ml.contract.algorithm import TargetKind
 from app.ml.models.cluster_description import offered_outputs
 

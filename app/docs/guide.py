@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.docs.algorithm_page import algorithm_page
 from app.docs.markdown import Heading, rendered
-from app.ml.catalogue import every_entry
+from app.ml.catalogue.algorithm_files import every_entry
 
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (

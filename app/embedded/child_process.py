@@ -17,9 +17,9 @@ from typing import IO
 import psutil
 import structlog
 
+from app.base.errors import StartFailed
 from app.embedded.data_folder import Folder
-from app.errors import StartFailed
-from app.liveness import HARD_LIMIT_SECONDS, Patience, describe_end
+from app.processes.liveness import HARD_LIMIT_SECONDS, Patience, describe_end
 
 LAUNCH = Path(__file__).with_name("launch_as_user.py")
 PROBE_SECONDS = 2.0

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from app.errors import StartFailed
+from app.base.errors import StartFailed
 
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 LONGEST_SOCKET = 107  # bytes in sockaddr_un, without the closing NUL (103 on macOS)

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import psycopg
 
+from app.base.errors import StartFailed
 from app.embedded.child_process import Child, end_leftovers
 from app.embedded.data_folder import Folder
-from app.errors import StartFailed
 
 USER = "valiant"
 OPTIONS = {

@@ -10,9 +10,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import BusyLoadingError, RedisError, ResponseError
 from redis.retry import Retry
 
+from app.base.errors import StartFailed
 from app.embedded.child_process import Child
 from app.embedded.data_folder import Folder
-from app.errors import StartFailed
 
 BROKER = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction"}
 CACHE = {"appendonly": "no", "maxmemory-policy": "allkeys-lfu"}

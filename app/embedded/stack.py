@@ -13,12 +13,12 @@ from typing import Self
 
 from pydantic import SecretStr
 
+from app.base.settings import Settings
 from app.embedded.child_process import Child, end_leftovers, stop_all
 from app.embedded.data_folder import Folder
 from app.embedded.postgres import postgres
 from app.embedded.postgres import url as database_url
 from app.embedded.redis import broker, broker_url, cache, cache_url
-from app.settings import Settings
 
 
 class Stack:

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from app.errors import BodyTooLarge, InvalidData
-from app.faults import Fault, place
+from app.base.errors import BodyTooLarge, InvalidData
+from app.base.faults import Fault, place
 from app.formats.arrow_messages import refuse_unpacking
 from app.formats.bytes import Sent
 from app.formats.contribution_fields import contribution_columns

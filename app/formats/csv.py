@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from app.errors import InvalidEncoding, NulCharacter
+from app.base.errors import InvalidEncoding, NulCharacter
 from app.formats.arrow import matrix_of
 from app.formats.json_tables import order_of
 from app.formats.malformed import MalformedTable

@@ -17,12 +17,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import orjson
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
+from app.base.settings import KiB
 from app.formats.strict_json import parse
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.numerics.decoding.json_numbers import FLAT, LISTS, OBJECTS, Table, read_table, scan_small
 from app.ml.tables.cells import EXACT
-from app.settings import KiB
 
 T = TypeVar("T")
 WORD = secrets.token_hex(16)
@@ -120,7 +120,7 @@ def _names(text: bytes) -> tuple[str, ...] | None:
 
 
 def _read(text: bytes, at: int, form: int, most: int) -> Table | None:
-    """By compiled code where it is there: see `app.services.kernel_loading`."""
+    """By compiled code where it is there: see `app.services.kernels.kernel_loading`."""
     return (read_table if scan_small.ready else interpreted)(text, at, form, most)
 
 

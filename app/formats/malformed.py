@@ -1,6 +1,6 @@
 """The refusal of bodies that are damaged, or no table of the kind their Content-Type names."""
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 
 
 class MalformedTable(ValiantError):

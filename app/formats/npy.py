@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.formats.bytes import Sent
 from app.formats.contribution_fields import contribution_matrix
 from app.formats.malformed import MalformedTable

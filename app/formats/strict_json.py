@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import orjson
 
-from app.errors import (
+from app.base.errors import (
     DuplicateKey,
     EmptyBody,
     InvalidEncoding,
@@ -22,7 +22,7 @@ from app.errors import (
     NumberOutOfRange,
     TooDeep,
 )
-from app.settings import KiB
+from app.base.settings import KiB
 
 # Possessive, and a string that never ends is a match too: no text makes these go over it twice.
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)

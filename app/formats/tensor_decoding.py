@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import NulCharacter, ValiantError
-from app.faults import Fault
+from app.base.errors import NulCharacter, ValiantError
+from app.base.faults import Fault
 from app.ml.tables.cells import is_within_64_bits
 from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.open_inference import InferInput, Parameters

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.settings import KiB
+from app.base.validation import validation_faults
 from app.formats.bytes import Sent
 from app.formats.json_tables import STANDS, cut
 from app.formats.strict_json import parse
@@ -22,8 +24,6 @@ from app.ml.models.model import Model
 from app.ml.numerics.decoding.json_numbers import FLAT
 from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.open_inference import InferInput, InferRequest
-from app.settings import KiB
-from app.validation import validation_faults
 
 UNKNOWN = "The model has no column of this name."
 SHOWN = 20

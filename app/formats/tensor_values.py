@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.formats.tensor_decoding import Tensor, refused
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import ColumnKind, InputColumn

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ingest.arff_header import MAX_LINE_BYTES, QUOTED, ArffHeader, Attribute, read_header, unescape
 from app.ingest.chunked_file import open_chunks
 from app.ingest.csv_layout import Layout, tidy_names

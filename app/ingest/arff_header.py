@@ -7,7 +7,7 @@ Reference: the manual of Weka, "ARFF (stable version)".
 import re
 from typing import BinaryIO, NamedTuple, NoReturn
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ingest.reader_result import refuse
 from app.ingest.uploaded_file import BOM
 

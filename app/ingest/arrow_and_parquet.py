@@ -11,8 +11,8 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
 from app.ingest.arrow_types import is_long, may_be_long, own_type
 from app.ingest.data_sheet_remarks import long_numbers_remark
 from app.ingest.reader_result import Reading, check_names, refuse

@@ -15,8 +15,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
 from app.ingest.joined_columns import in_groups
 from app.ingest.reader_result import Reading, refuse
 from app.ingest.uploaded_file import Limits

@@ -14,8 +14,8 @@ from typing import BinaryIO, NamedTuple, NoReturn, cast
 
 import pyarrow as pa
 
-from app.errors import BodyTooLarge, InvalidData
-from app.faults import Fault, place
+from app.base.errors import BodyTooLarge, InvalidData
+from app.base.faults import Fault, place
 
 
 class Layer(NamedTuple):

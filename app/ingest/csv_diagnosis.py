@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ingest.csv_layout import Layout
 from app.ingest.reader_result import FAULTS_LISTED
 from app.ingest.uploaded_file import NOT_UTF8

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ingest.cell_patterns import cell_kind
 from app.ingest.csv_header import column_kind, columns_of, has_header, has_names
 from app.ingest.reader_result import NAME_LENGTH, check_names, refuse

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ingest.csv_diagnosis import rows_of
 from app.ingest.csv_layout import Layout
 

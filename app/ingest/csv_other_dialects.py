@@ -4,8 +4,8 @@ import csv
 import io
 from collections.abc import Iterator
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ingest.csv_rewriting import Text
 from app.ingest.upload_options import ReadOptions
 from app.ml.tables.csv_dialect import BLANK, Dialect

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
 from app.ingest import csv_other_dialects as others
 from app.ingest.cell_patterns import Shapes
 from app.ingest.column_reader import ColumnReader, decimal_mark, read_all

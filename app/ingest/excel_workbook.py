@@ -16,15 +16,15 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from python_calamine import CalamineSheet, CalamineWorkbook, PasswordError
 
-from app.errors import BodyTooLarge, InvalidData, ValiantError
-from app.faults import Fault, place
+from app.base.errors import BodyTooLarge, InvalidData, ValiantError
+from app.base.faults import Fault, place
+from app.base.suggestions import one_of, quoted
 from app.ingest import csv_reader as delimited
 from app.ingest.reader_result import Reading
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
 from app.ingest.zip_archive import list_members
 from app.ml.tables.csv_dialect import Dialect
-from app.suggestions import one_of, quoted
 
 _SAVE_ANEW = "Open it in the program that wrote it, and save it as xlsx or CSV."
 _LOCKED = "The workbook is protected by a password: save it without one."

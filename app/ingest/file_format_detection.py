@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, NoReturn
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.base.suggestions import quoted
 from app.ingest.arff_header import is_arff
 from app.ingest.compression import find_compression, without_suffix
 from app.ingest.json_document import is_document
@@ -14,7 +15,6 @@ from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Source
 from app.ingest.zip_archive import EMPTY_ZIP, ZIP, find_table, list_members, listed
 from app.schemas.datasets import FileFormat
-from app.suggestions import quoted
 
 TEXT_FORMATS = {FileFormat.CSV, FileFormat.JSONL, FileFormat.JSON, FileFormat.ARFF, FileFormat.SVMLIGHT}
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

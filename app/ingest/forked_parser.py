@@ -18,10 +18,10 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from app.errors import NotReady
+from app.base.errors import NotReady
 from app.ingest.protocol import LENGTH, STATUS
-from app.liveness import PATIENCE_SECONDS, Frozen, Patience, wait_until_readable
-from app.socket_child import SocketChild, start
+from app.processes.liveness import PATIENCE_SECONDS, Frozen, Patience, wait_until_readable
+from app.processes.socket_child import SocketChild, start
 
 MAX_FILES = 2
 """Open files that come with an order."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ingest.reader_result import refuse
 
 READ = 1 << 18

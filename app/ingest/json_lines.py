@@ -16,15 +16,15 @@ from typing import Any, NamedTuple, cast
 import orjson
 import pyarrow as pa
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
+from app.base.suggestions import quoted
 from app.ingest.data_sheet_remarks import long_numbers_remark
 from app.ingest.json_document import is_document, load_exactly, texts
 from app.ingest.reader_result import FAULTS_LISTED, Reading, check_names, refuse
 from app.ingest.type_inference import EXACT, Form, narrow, read_as
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
-from app.suggestions import quoted
 
 BLOCK_ROWS = 4096
 BLOCK_BYTES = 4 << 20

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ingest.arrow_types import plain
 from app.ingest.column_reader import ColumnReader
 from app.ingest.data_sheet_remarks import NOUNS, remarks

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from app.errors import ImportUnsupported, InvalidData, ValiantError
-from app.faults import Fault
+from app.base.errors import ImportUnsupported, InvalidData, ValiantError
+from app.base.faults import Fault
 from app.ingest import lightgbm_file, onnx_file, sklearn_file, xgboost_file
 from app.ingest.forked_parser import fork_for_each_file
 from app.ingest.protocol import PARSED, REFUSED, Refusal
@@ -24,7 +24,7 @@ from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.ml.models.parsed_model import ParsedModel, write
 from app.ml.models.parsed_model_checks import demand_storable
 from app.ml.numerics.trees.foreign_trees import damaged
-from app.process_memory import limit, without_optional
+from app.processes.process_memory import limit, without_optional
 
 PARSERS: dict[str, Callable[[Path, ModelFileOptions], ParsedModel]] = {
     "lightgbm": lightgbm_file.parse,

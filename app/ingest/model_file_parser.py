@@ -7,14 +7,14 @@ from typing import Self
 
 import structlog
 
-from app.errors import ImportUnsupported, InvalidData
-from app.faults import Fault
+from app.base.errors import ImportUnsupported, InvalidData
+from app.base.faults import Fault
 from app.ingest.forked_parser import Response, request, retry_frozen, start_parser
 from app.ingest.protocol import REFUSED, Refusal
-from app.liveness import PATIENCE_SECONDS, Frozen
 from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.ml.models.parsed_model import ParsedModel, read
-from app.socket_child import SocketChild
+from app.processes.liveness import PATIENCE_SECONDS, Frozen
+from app.processes.socket_child import SocketChild
 
 ERRORS = {error.code: error for error in (InvalidData, ImportUnsupported)}
 SECONDS = 600

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ingest.cell_patterns import Sample, Shapes, is_grouped, padded
 from app.ingest.column_reader import ColumnReader
 from app.ingest.notation_candidates import Evidence, Way, code_of, dates, markers, numbers, ways

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy_format
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ingest.arrow_types import own_type
 from app.ingest.reader_result import Reading, check_names
 from app.ingest.upload_options import ReadOptions

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import ImportUnsupported
-from app.faults import Fault
+from app.base.errors import ImportUnsupported
+from app.base.faults import Fault
 from app.ingest.onnx_trees import demand_trees
 from app.ml.algorithms.imported_onnx import ImportedONNX, State
 from app.ml.contract.algorithm import Matrix, TargetKind, Task

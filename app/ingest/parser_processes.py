@@ -12,14 +12,14 @@ import threading
 import structlog
 from pydantic import ValidationError
 
-from app.errors import BodyTooLarge, InvalidData, StorageFull
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidData, StorageFull
+from app.base.faults import Fault
+from app.base.project_context import PROJECT
 from app.ingest.forked_parser import request, retry_frozen, start_parser
 from app.ingest.parsing_turns import Turns
 from app.ingest.protocol import Order, Parsed, ParseResponse, Refusal, out_of_memory
-from app.liveness import PATIENCE_SECONDS, Frozen
-from app.project_context import PROJECT
-from app.socket_child import SocketChild
+from app.processes.liveness import PATIENCE_SECONDS, Frozen
+from app.processes.socket_child import SocketChild
 
 ERRORS = {error.code: error for error in (InvalidData, BodyTooLarge, StorageFull)}
 _ENVIRONMENT = {

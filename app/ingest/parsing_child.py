@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from app.errors import NO_ROOM, InvalidData, StorageFull, ValiantError
+from app.base.errors import NO_ROOM, InvalidData, StorageFull, ValiantError
 from app.ingest import arff, arrow_and_parquet, npy, svmlight
 from app.ingest import csv_reader as delimited
 from app.ingest import excel_workbook as workbook
@@ -26,7 +26,7 @@ from app.ingest.protocol import Order, Parsed, ParseResponse, Refusal, out_of_me
 from app.ingest.reader_result import Reading
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source
-from app.process_memory import without_optional
+from app.processes.process_memory import without_optional
 from app.schemas.datasets import FileFormat, FileReading
 
 STATM = Path("/proc/self/statm")

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
-from app.errors import Overloaded
+from app.base.errors import Overloaded
 
 RESERVED_TURNS = 1
 MAX_WAITING_UPLOADS = 64

@@ -6,13 +6,13 @@ response, one JSON message in each direction. When the child has ended, the pars
 
 from struct import Struct
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.base.wire import Wire
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits
 from app.ml.tables.data_sheet import Column
 from app.schemas.datasets import FileFormat, FileReading
-from app.wire import Wire
 
 LENGTH = Struct("!Q")
 """The bytes of an order, in front of it."""
@@ -56,7 +56,7 @@ class Parsed(Wire):
 
 
 class Refusal(Wire):
-    """The file is at fault, by a code of `app.errors`; `trace` only where we are."""
+    """The file is at fault, by a code of `app.base.errors`; `trace` only where we are."""
 
     code: str
     detail: str

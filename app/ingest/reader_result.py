@@ -6,8 +6,8 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
 from app.ingest.uploaded_file import Limits
 from app.ml.tables.data_sheet import Remark
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from app.base.wire import Body
 from app.ml.algorithms.imported_linear import ImportedLinear
 from app.ml.algorithms.imported_linear import State as LinearState
 from app.ml.algorithms.imported_trees import ImportedTrees
@@ -20,7 +21,6 @@ from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
 from app.ml.numerics.class_probabilities.link_functions import LinkedSums
 from app.ml.numerics.trees.foreign_trees import ForeignTree, damaged, flattened, unsupported
-from app.wire import Body
 
 Name = Annotated[str, Field(min_length=1, max_length=1000)]
 Node = Annotated[int, Field(ge=-(2**31), lt=2**31)]

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
 from app.ingest.reader_result import Reading, check_names, refuse
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import BOM, Limits, Source

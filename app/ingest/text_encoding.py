@@ -3,8 +3,8 @@
 import codecs
 import io
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
 from app.ingest.upload_options import ReadOptions
 
 UTF8 = "utf-8"

@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
+from app.base.suggestions import no_such
+from app.base.wire import Wire
 from app.ml.contract.given_kinds import KINDS, GivenKind
-from app.suggestions import no_such
-from app.wire import Wire
 
 LISTED = 20
 """Unknown columns listed in one refusal."""

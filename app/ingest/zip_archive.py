@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import BinaryIO, NamedTuple, NoReturn, cast
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
+from app.base.suggestions import one_of, quoted
 from app.ingest.compression import Layer, without_suffix
-from app.suggestions import one_of, quoted
 
 ZIP = b"PK\x03\x04"
 EMPTY_ZIP = b"PK\x05\x06"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import JSON, Labels, Matrix, Params, Vector
 from app.ml.numerics.online_learning.compiled.class_rounds import (
     DRAWN,

@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import JSON, Labels, Matrix, Params, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.numerics.rules.conditions import Rule, Truths

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from app.base.wire import Wire
 from app.ml import jobs, plots, queries, theory
-from app.ml.job import Kind, Request
+from app.ml.kinds.job import Kind, Request
+from app.ml.kinds.plot import Plot
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.model import Model
-from app.ml.plot import Plot
-from app.ml.query import Query, Subject
-from app.wire import Wire
 
 
 class Entry(NamedTuple):

@@ -4,8 +4,8 @@ import socket
 from struct import Struct
 from typing import Literal, TypeAlias
 
-from app.liveness import Patience, wait_until_readable, wait_until_writable
-from app.wire import Wire
+from app.base.wire import Wire
+from app.processes.liveness import Patience, wait_until_readable, wait_until_writable
 
 LENGTH = Struct("!Q")
 PictureFormat: TypeAlias = Literal["svg", "png"]

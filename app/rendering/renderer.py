@@ -8,10 +8,10 @@ import threading
 
 import structlog
 
-from app.errors import RenderingFailed
-from app.liveness import PATIENCE_SECONDS, Looping, Patience, Unresponsive
+from app.base.errors import RenderingFailed
+from app.processes.liveness import PATIENCE_SECONDS, Looping, Patience, Unresponsive
+from app.processes.socket_child import SocketChild, start
 from app.rendering.protocol import Order, PictureFormat, receive, send
-from app.socket_child import SocketChild, start
 
 MiB = 1 << 20
 MOST_BYTES = 4 * MiB

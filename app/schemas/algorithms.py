@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.ml.catalogue import every_entry
+from app.base.wire import Wire
+from app.ml.catalogue.algorithm_files import every_entry
 from app.ml.contract.task import Task
 from app.ml.models.cluster_description import offered_outputs
-from app.wire import Wire
 
 
 class OutputCard(Wire):

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from app.wire import Wire
+from app.base.wire import Wire
 
 
 class AuditEntry(Wire):

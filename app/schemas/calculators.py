@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from app.wire import Wire
+from app.base.wire import Wire
 
 
 class CalculatorCard(Wire):

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from app.wire import Body, Wire
+from app.base.wire import Body, Wire
 
 LONGEST_NAME = 100
 """Characters of a name."""

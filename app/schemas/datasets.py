@@ -7,9 +7,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.statistics.histogram_and_box_plot import Bin
 from app.ml.tables.data_sheet import Column, Level
-from app.wire import Wire
 
 __all__ = ["Bin", "Column", "Dataset", "DatasetPage", "FileFormat", "FileReading", "Level", "Rows"]
 

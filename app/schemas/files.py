@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.wire import Wire
+from app.base.wire import Wire
 
 
 class StoredFile(Wire):

@@ -8,11 +8,11 @@ from uuid import UUID
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
+from app.base.wire import Wire
 from app.ml.contract.stage_clock import StageSeconds
-from app.ml.job import Result
+from app.ml.kinds.job import Result
 from app.ml.operations import kinds
 from app.schemas.problems import Problem
-from app.wire import Wire
 
 if TYPE_CHECKING:
     AnyResult: TypeAlias = Result

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.wire import Body, Wire
+from app.base.wire import Body, Wire
 
 Role = Literal["caller", "viewer", "editor", "admin", "operator"]
 MOST_DAYS, DAYS = 365, 90

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.base.wire import Body, Wire
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Label
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.report import Report
 from app.ml.statistics.metric_value import Metric
 from app.schemas.algorithms import OutputCard
-from app.wire import Body, Wire
 
 
 class Alias(Wire):

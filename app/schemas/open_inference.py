@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
+from app.base.wire import Body, Wire
 from app.ml.contract.labels import Label
-from app.wire import Body, Wire
 
 Shape = Annotated[list[Annotated[StrictInt, Field(ge=1, lt=2**31)]], Field(min_length=1, max_length=2)]
 Parameters = dict[str, Any]

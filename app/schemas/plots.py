@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from app.wire import Wire
+from app.base.wire import Wire
 
 
 class PlotCard(Wire):

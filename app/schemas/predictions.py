@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.labels import Label
 from app.ml.models.model_response import Flag, ModelResponse
 from app.schemas.problems import ProblemError
-from app.wire import Wire
 
 
 class ReasonCode(Wire):

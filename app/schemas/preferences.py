@@ -6,9 +6,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.base.references import JobName, JobReference
+from app.base.wire import Body, Wire
 from app.ml.decisions.preference_study import Candidate, PairComparison, PreferenceGoal
-from app.references import JobName, JobReference
-from app.wire import Body, Wire
 
 MOST_CANDIDATES, MOST_COMPARISONS = 200, 5000
 REVISION = "Number of requests with comparisons that were taken."

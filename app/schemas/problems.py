@@ -4,9 +4,9 @@ from typing import Self
 
 from pydantic import Field
 
-from app.errors import ValiantError
-from app.faults import Fault
-from app.wire import Wire
+from app.base.errors import ValiantError
+from app.base.faults import Fault
+from app.base.wire import Wire
 
 
 class ProblemError(Wire):

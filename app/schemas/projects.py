@@ -5,11 +5,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from app.base.settings import GiB
+from app.base.validated_copy import ValidatedCopy
+from app.base.wire import Body, Wire
 from app.ml.contract.file_formats import GuardedFormat
 from app.schemas.keys import ProjectName
-from app.settings import GiB
-from app.validated_copy import ValidatedCopy
-from app.wire import Body, Wire
 
 DEFAULT_NAME = "default"
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from pydantic import Field
 
+from app.base.references import NAME_LENGTH
+from app.base.wire import Body, Wire
 from app.ml.contract.labels import Label
 from app.ml.contract.model_reference import Name
-from app.references import NAME_LENGTH
-from app.wire import Body, Wire
 
 
 class ReviewState(StrEnum):

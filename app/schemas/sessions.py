@@ -6,12 +6,12 @@ from uuid import UUID
 
 from pydantic import Field, WithJsonSchema
 
+from app.base.wire import Body, Wire
 from app.ml.contract.labels import Label
 from app.ml.sessions.session_model import Choice
 from app.ml.sessions.session_rounds import MOST_OPEN, MOST_ROWS
 from app.ml.sessions.session_spec import SessionSpec
 from app.schemas.models import ModelVersion
-from app.wire import Body, Wire
 
 _Object = Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]
 _Name = Annotated[Any, WithJsonSchema({"type": "string"})]

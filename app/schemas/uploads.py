@@ -5,7 +5,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.wire import Body, Wire
+from app.base.wire import Body, Wire
 
 OFFSET_HEADER = "Upload-Offset"
 """Header of a part, and of every description of an upload."""

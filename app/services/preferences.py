@@ -11,8 +11,8 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from app.errors import IdempotencyConflict, InvalidRequest, PreferenceChanged
-from app.faults import Fault, place
+from app.base.errors import IdempotencyConflict, InvalidRequest, PreferenceChanged
+from app.base.faults import Fault, place
 from app.ml.decisions.front_candidates import front_candidates
 from app.ml.decisions.goal import LIMITS
 from app.ml.decisions.preference_study import (
@@ -36,8 +36,8 @@ from app.schemas.preferences import (
     PreferencePage,
     PreferenceSpec,
 )
-from app.store.new_ids import uuid7
-from app.store.preferences import KeptRequests, StoredPreference
+from app.store.base.new_ids import uuid7
+from app.store.preferences.preferences import KeptRequests, StoredPreference
 from app.store.unit_of_work import Work, WorkFactory
 
 KEYS = 256

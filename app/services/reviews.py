@@ -10,8 +10,10 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from app.errors import InvalidRequest, ReviewsChanged, ReviewsFull
-from app.faults import Fault
+from app.base.errors import InvalidRequest, ReviewsChanged, ReviewsFull
+from app.base.faults import Fault
+from app.base.settings import Settings
+from app.base.suggestions import no_such
 from app.formats.prediction import NO_EXTRAS, Extras, Version, WrittenPrediction
 from app.ml.contract.algorithm import Labels
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
@@ -20,12 +22,10 @@ from app.ml.models.model import Model, Predicted
 from app.ml.tables.rows import Incoming
 from app.schemas.datasets import Dataset, FileFormat
 from app.schemas.reviews import Review, ReviewExport, ReviewPage, ReviewState
-from app.services.datasets import Datasets
-from app.services.rejected_rows import rejected
-from app.settings import Settings
-from app.store.reviews import RejectedRow, Rejecting
+from app.services.datasets.datasets import Datasets
+from app.services.predictions.rejected_rows import rejected
+from app.store.reviews.reviews import RejectedRow, Rejecting
 from app.store.unit_of_work import Work, WorkFactory
-from app.suggestions import no_such
 
 Write = Callable[..., WrittenPrediction]
 EXPORTED = 100_000

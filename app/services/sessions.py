@@ -13,8 +13,8 @@ from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
-from app.errors import IdempotencyConflict, InvalidRequest
-from app.faults import Fault
+from app.base.errors import IdempotencyConflict, InvalidRequest
+from app.base.faults import Fault
 from app.ml.models.model import digest
 from app.ml.sessions.session_errors import (
     RevisionConflict,
@@ -36,8 +36,8 @@ from app.schemas.sessions import (
     SessionDetail,
     SessionPage,
 )
-from app.store.new_ids import uuid7
-from app.store.sessions import Advance, HeldSession, StoredSession
+from app.store.base.new_ids import uuid7
+from app.store.sessions.sessions import Advance, HeldSession, StoredSession
 from app.store.unit_of_work import Work, WorkFactory
 
 KEYS = 256

@@ -5,9 +5,9 @@ from contextlib import suppress
 from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 
-from app.errors import StartFailed
-from app.processor_cores import count_slots
-from app.settings import Settings
+from app.base.errors import StartFailed
+from app.base.settings import Settings
+from app.processes.processor_cores import count_slots
 
 _OPTIONS = " ".join(
     f"-c {name}={value}"

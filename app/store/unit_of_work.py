@@ -19,27 +19,27 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
 
-from app.project_context import PROJECT
-from app.store.aliases import AliasRepository
-from app.store.audit import PENDING, AuditRepository
-from app.store.cluster_names import ClusterNameRepository
-from app.store.datasets import DatasetRepository
-from app.store.files import FileRepository
-from app.store.holdout_uses import UseRepository
-from app.store.job_chunks import JobChunkRepository
-from app.store.job_counts import Census
-from app.store.jobs import JobRepository
-from app.store.keys import KeyRepository
-from app.store.leases import LeaseRepository
-from app.store.models import ModelRepository
-from app.store.preferences import PreferenceRepository
-from app.store.projects import ProjectRepository
-from app.store.quotas import QuotaRepository
-from app.store.reviews import ReviewRepository
-from app.store.sessions import SessionRepository
-from app.store.training_rows import TrainingRowRepository
-from app.store.uploads import UploadRepository
-from app.store.worker_registry import WorkerRepository
+from app.base.project_context import PROJECT
+from app.store.access.audit import PENDING, AuditRepository
+from app.store.access.keys import KeyRepository
+from app.store.access.projects import ProjectRepository
+from app.store.access.quotas import QuotaRepository
+from app.store.datasets.datasets import DatasetRepository
+from app.store.datasets.files import FileRepository
+from app.store.datasets.uploads import UploadRepository
+from app.store.jobs.job_chunks import JobChunkRepository
+from app.store.jobs.job_counts import Census
+from app.store.jobs.jobs import JobRepository
+from app.store.jobs.leases import LeaseRepository
+from app.store.jobs.worker_registry import WorkerRepository
+from app.store.models.aliases import AliasRepository
+from app.store.models.cluster_names import ClusterNameRepository
+from app.store.models.holdout_uses import UseRepository
+from app.store.models.models import ModelRepository
+from app.store.models.training_rows import TrainingRowRepository
+from app.store.preferences.preferences import PreferenceRepository
+from app.store.reviews.reviews import ReviewRepository
+from app.store.sessions.sessions import SessionRepository
 
 T = TypeVar("T")
 Role = Literal["valiant_app", "valiant_queue"]

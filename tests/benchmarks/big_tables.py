@@ -23,8 +23,8 @@ import httpx
 import numpy as np
 import psutil
 
-from app.settings import Settings
-from app.up import running
+from app.base.settings import Settings
+from app.commands.up import running
 
 PART_ROWS = 100_000
 FITS: dict[str, tuple[str, str, str]] = {

@@ -26,7 +26,7 @@ from scipy import stats
 from sklearn.datasets import load_digits
 from statsmodels import datasets
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Accepts, Task
 from tests.benchmarks.quality.contest import fitted
 from tests.benchmarks.quality.tables import BUNDLED, Split, Table, folded

@@ -17,9 +17,9 @@ import numpy as np
 import psutil
 from playwright.sync_api import sync_playwright
 
-from app.settings import Settings
-from app.up import running
-from app.wiring import build
+from app.base.settings import Settings
+from app.commands.up import running
+from app.composition.wiring import build
 
 from .keyed import measured_rate, publish
 

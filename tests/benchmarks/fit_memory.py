@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app.ml import nested
-from app.ml.catalogue import find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Data, Task
 from app.ml.models import state_format
 from workers.mapped_dataset import give_large_arrays_back

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 
 import app
-from app.settings import Settings
-from app.up import running
+from app.base.settings import Settings
+from app.commands.up import running
 
 ROUNDS = 20
 WORKERS = 2

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import psutil
 
-from app import ports, processes
+from app.base.settings import Settings
+from app.commands import processes
+from app.composition.wiring import build
 from app.embedded.stack import Stack
+from app.processes import ports
 from app.schemas.keys import KeySpec
-from app.settings import Settings
-from app.wiring import build
 from migrations.schema_revision import upgrade
 
 from .serving.process import LOAD_CORE, SERVER_CORE, pinned

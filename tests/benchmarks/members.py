@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from app.ml import nested
-from app.ml.catalogue import find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Data, Task
 from workers.parallel_fits import TAKEN, Group
 

@@ -22,8 +22,8 @@ import scipy
 
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, Sheet, Source
 from app.ml.jobs import suggest
+from app.ml.kinds.job import Inputs, Sheet, Source
 
 FIRST, MORE, NEAR = 20, 40, 0.01
 NOWHERE = "00000000-0000-7000-8000-000000000000"

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
+from app.base.settings import Settings
+from app.composition.wiring import build
 from app.embedded.stack import Stack
 from app.ml.sessions.session_rounds import play
 from app.ml.sessions.session_spec import OnlineSession, SessionSpec
 from app.ml.sessions.session_state import decode, encode, first_state
 from app.schemas.sessions import RoundsRequest
-from app.settings import Settings
-from app.wiring import build
 from migrations.schema_revision import upgrade
 
 BATCH, TURNS, MARK = 1000, 10, 10_000

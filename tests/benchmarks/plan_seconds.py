@@ -21,8 +21,8 @@ import pyarrow as pa
 import scipy.linalg
 from threadpoolctl import threadpool_limits
 
-from app.errors import InvalidData, InvalidRequest
-from app.ml.catalogue import catalogue
+from app.base.errors import InvalidData, InvalidRequest
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.columns import TableColumn
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.plan import plan

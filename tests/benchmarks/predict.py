@@ -20,8 +20,10 @@ from sklearn.datasets import load_breast_cancer
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from app import logs
 from app.api.fast.connection import Receiver
+from app.base import logs
+from app.base.settings import Settings
+from app.composition.wiring import build
 from app.main import create_app
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.model_reference import VersionRef
@@ -29,11 +31,9 @@ from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from app.process_memory import settle
-from app.services.pointer_cache import Found, _Known
-from app.settings import Settings
-from app.store.pointer import Pointer
-from app.wiring import build
+from app.processes.process_memory import settle
+from app.services.predictions.pointer_cache import Found, _Known
+from app.store.models.pointer import Pointer
 from tests.benchmarks.serving import bodies, floor
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/none"

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import openpyxl
 import pyarrow as pa
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ingest.parser_processes import Parser
 from app.ingest.protocol import Order, Parsed
 from app.ingest.uploaded_file import Limits

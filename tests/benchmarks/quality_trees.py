@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import datasets, ensemble, linear_model, model_selection, multiclass, tree
 
-from app.ml import nested
-from app.ml.catalogue import find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Accepts, Data, Task
 from tests.benchmarks import paired
 from tests.benchmarks.paired import Array, Paired, class_losses, optional, together

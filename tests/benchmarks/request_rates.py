@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 from app.schemas.keys import KeySpec
 from app.schemas.projects import Quotas
-from app.store.access_tables import ProjectRow
+from app.store.base.project_table import ProjectRow
 
 from .keyed import api, deployed, load, results
 

@@ -20,9 +20,10 @@ import numpy as np
 import orjson
 from redis import Redis
 
-from app import ports, processes
-from app.settings import Settings
-from app.up import running
+from app.base.settings import Settings
+from app.commands import processes
+from app.commands.up import running
+from app.processes import ports
 from tests.benchmarks.serving.contestants import _train
 from tests.nginx import nginx
 

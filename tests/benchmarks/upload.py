@@ -16,8 +16,8 @@ import httpx
 import numpy as np
 import psutil
 
+from app.base.settings import Settings
 from app.embedded.stack import Stack
-from app.settings import Settings
 from migrations.schema_revision import upgrade
 
 API = """

@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
-from app.errors import ImportMismatch, ImportUnsupported, InvalidData
+from app.base.errors import ImportMismatch, ImportUnsupported, InvalidData
 from app.ml.algorithms.imported_linear import ImportedLinear, State, predict
 from app.ml.models.imported_model import table_of
 from tests.client.test_fitted_trees import imported_from, predicted

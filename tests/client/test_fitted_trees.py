@@ -9,8 +9,8 @@ import pytest
 from sklearn import ensemble, linear_model, neighbors, tree
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
+from app.base.errors import ImportMismatch, ImportUnsupported, InvalidData
 from app.cli import main
-from app.errors import ImportMismatch, ImportUnsupported, InvalidData
 from app.ingest import sklearn_file
 from app.ingest.model_file_format import recognise_model
 from app.ml.models.import_check import check_probes

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from app import ports, processes
+from app.commands import processes
+from app.processes import ports
 
 SCRIPT = """
 import sys, valiant

@@ -11,9 +11,9 @@ import pytest
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
+from app.base.settings import Settings
 from app.embedded.stack import Stack
 from app.main import create_app
-from app.settings import Settings
 from migrations.schema_revision import upgrade
 from tests.clusters import address, administer, cluster, programs
 

@@ -215,7 +215,7 @@ def test_any_damage_has_a_response(ask):
 
 
 def test_what_is_small_only_on_the_way_is_refused(ask, settings):
-    from app.settings import MiB
+    from app.base.settings import MiB
 
     indices = pa.array(np.zeros(2000, np.int8))
     text = pa.DictionaryArray.from_arrays(indices, ["a" * MiB])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.formats.strict_json import parse
 from app.formats.tensor_requests import _matrix_head, binary_matrix, parsed, read, read_request
 from app.ml.contract.columns import InputColumn

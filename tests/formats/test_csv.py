@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.errors import InvalidData, InvalidEncoding, ValiantError
+from app.base.errors import InvalidData, InvalidEncoding, ValiantError
 from app.formats.csv import csv_document, csv_numbers
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.notation import Notation

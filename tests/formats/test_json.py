@@ -13,7 +13,7 @@ from app.ml.tables.rows import read_rows
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from app.store.pointer import Pointer
+from app.store.models.pointer import Pointer
 
 POINTER = Pointer("m", 1, "sha256:0", 1)
 

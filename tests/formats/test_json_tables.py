@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
+from app.base.settings import Settings
 from app.formats import json_tables
 from app.formats.json import number_rows
 from app.formats.json_tables import interpreted
@@ -19,7 +20,6 @@ from app.ml.numerics.decoding.json_numbers import read_table
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.state import PreparationState
 from app.ml.tables.rows import read_rows
-from app.settings import Settings
 
 LIMITS = {"max_rows": 6, "max_depth": Settings().max_json_depth}
 NAMES = ("a", "data", "ü/~")

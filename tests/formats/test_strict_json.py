@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import MalformedJSON
+from app.base.errors import MalformedJSON
 from app.formats.strict_json import LONG_INTEGER, MANY, STRING, _bare, _long_integers, parse
 
 DEPTH = 64

@@ -61,7 +61,7 @@ def parse(order):
 @pytest.fixture
 def faults(parse):
     """Of bytes that are refused: {pointer: code}; no fault repeats what was sent."""
-    from app.errors import InvalidData
+    from app.base.errors import InvalidData
 
     def run(data, **kwargs):
         with pytest.raises(InvalidData) as refused:

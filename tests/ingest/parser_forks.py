@@ -7,10 +7,10 @@ import os
 import sys
 from pathlib import Path
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ingest import parsing_child
 from app.ingest.protocol import Order
-from app.process_memory import without_optional
+from app.processes.process_memory import without_optional
 
 READ, REFUSED, UNNAMED = 0, 1, 2
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 
 ROOT = Path(__file__).parents[2]
 HEADER = b"""% made by a program
@@ -193,7 +193,7 @@ def test_both_halves_are_a_character(parse):
 def test_long_lines_are_read_in_one_pass():
     """In a child with a time limit: were blanks tried again from each of them, it would take 10¹¹ steps."""
     program = """
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ingest import arff, arff_header
 blanks, levels = " " * 1_000_000, ",".join(map(str, range(400_000)))
 texts = ["{" + blanks, "," + blanks + "'a", ",{" + blanks, "1" + blanks + "'a", "'" + blanks, blanks + "%" + blanks]

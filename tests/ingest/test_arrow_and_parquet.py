@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 
 DAY = dt.date(2024, 2, 29)
 TABLE = pa.table(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ingest import cell_patterns as shapes
 from app.ingest.notation_candidates import numbers
 from app.ingest.upload_options import KINDS

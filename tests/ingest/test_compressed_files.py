@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.errors import BodyTooLarge, InvalidData
+from app.base.errors import BodyTooLarge, InvalidData
 from tests.ingest.workbooks import xls, xlsx
 
 TABLE = {"place": ["Ulm", "Kiel", "Jena"], "amount": [5, 7, 9]}

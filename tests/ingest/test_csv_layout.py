@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ingest import csv_header
 from app.ingest.cell_patterns import cell_kind
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import BodyTooLarge, InvalidData
+from app.base.errors import BodyTooLarge, InvalidData
 from app.ingest import csv_reader as delimited
 from app.ingest.upload_options import ReadOptions
 from app.ingest.uploaded_file import Limits, Source

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ingest import csv_reader, csv_single_pass, parsing_child
 
 ROWS = 60

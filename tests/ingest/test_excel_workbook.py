@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from app.errors import BodyTooLarge, InvalidData
+from app.base.errors import BodyTooLarge, InvalidData
 from tests.ingest.workbooks import ods, xls, xlsx
 
 DAY = dt.date(2024, 1, 31)

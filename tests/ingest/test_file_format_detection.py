@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 
 
 def zipped(*names):

@@ -7,7 +7,7 @@ import threading
 import pytest
 from structlog.testing import capture_logs
 
-from app.errors import InvalidData, NotReady
+from app.base.errors import InvalidData, NotReady
 from app.ingest import model_file_parser
 from app.ingest.model_file_parser import ModelFileParser
 

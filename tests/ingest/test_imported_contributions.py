@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import NoContributions
+from app.base.errors import NoContributions
 from app.ingest import lightgbm_file, xgboost_file
 from app.ml.models.contributions import contributions_of, demand_contributions
 from app.ml.models.imported_model import Naming, imported

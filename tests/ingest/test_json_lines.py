@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ingest import json_lines as jsonl
 
 # ruff: noqa: E501  a table reads best with a case a line

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import ImportUnsupported, InvalidData
+from app.base.errors import ImportUnsupported, InvalidData
 from app.ingest import xgboost_file
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from app.errors import CorruptModel, ImportMismatch, ImportUnsupported, InvalidData
+from app.base.errors import CorruptModel, ImportMismatch, ImportUnsupported, InvalidData
 from app.ingest.model_file_child import read_model
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported

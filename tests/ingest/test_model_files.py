@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ingest import lightgbm_file, ubjson, xgboost_file
 from app.ml.algorithms.imported_trees import predict
 from app.ml.models.import_check import check_probes

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from app.errors import ImportUnsupported, InvalidData, InvalidRequest
+from app.base.errors import ImportUnsupported, InvalidData, InvalidRequest
 from app.ingest.model_file_child import read_model
 from app.ml.algorithms import imported_linear, imported_trees
 from app.ml.contract.model_file_options import ModelFileOptions

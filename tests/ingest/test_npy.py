@@ -4,7 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 
 
 def npy(array, **kwargs):

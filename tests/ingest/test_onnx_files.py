@@ -9,7 +9,7 @@ from sklearn import datasets, ensemble, gaussian_process, linear_model, naive_ba
 from sklearn import preprocessing as scalers
 from sklearn import svm as machines
 
-from app.errors import CorruptModel, ImportUnsupported, InvalidData
+from app.base.errors import CorruptModel, ImportUnsupported, InvalidData
 from app.ingest import onnx_file
 from app.ingest.model_file_parser import parse
 from app.ml.models import parsed_model

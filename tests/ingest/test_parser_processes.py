@@ -13,7 +13,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from app.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
+from app.base.errors import BodyTooLarge, InvalidData, NotReady, StorageFull
 from app.ingest import data_sheets as sheets
 from app.ingest import parser_processes as parser_module
 from app.ingest.forked_parser import NICENESS

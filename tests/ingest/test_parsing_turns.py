@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from app.errors import Overloaded
+from app.base.errors import Overloaded
 from app.ingest import parsing_turns
 from app.ingest.parsing_turns import Turns
 

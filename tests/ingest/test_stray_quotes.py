@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.formats.csv import csv_document
 from app.ingest.csv_quote_check import QuoteCheck
 from app.ml.contract.columns import InputColumn

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 
 
 @pytest.mark.parametrize("zero_based", [True, False])

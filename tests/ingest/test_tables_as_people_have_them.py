@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from tests.ingest.workbooks import xlsx
 
 PLACES = {"place": ["Ulm", "Kiel", "Jena"], "amount": [5, 7, 9]}

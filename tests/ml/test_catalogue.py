@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from app.errors import AlgorithmNotFound
+from app.base.errors import AlgorithmNotFound
+from app.base.other_names import OTHER_NAMES
 from app.ml import algorithms
-from app.ml.catalogue import any_algorithm, catalogue, every_entry, find
-from app.other_names import OTHER_NAMES
+from app.ml.catalogue.algorithm_files import any_algorithm, catalogue, every_entry, find
 
 
 def test_one_entry_a_file():

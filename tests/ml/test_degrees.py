@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from app.ml import nested
-from app.ml.catalogue import any_algorithm, catalogue, find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import any_algorithm, catalogue, find
+from app.ml.catalogue.nested import Meaning
 from app.ml.contract.algorithm import Context, Data, FittedLearner, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
@@ -14,7 +15,6 @@ from app.ml.evaluation.costs import Costs
 from app.ml.evaluation.evaluation import ClassOptions, evaluate, of_classes
 from app.ml.evaluation.metrics import NO_PROBABILITIES
 from app.ml.evaluation.predictions import predictions
-from app.ml.nested import Meaning
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
 from app.ml.training import search

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from app.errors import InvalidRequest
-from app.ml import nested
-from app.ml.catalogue import any_algorithm, catalogue, find
+from app.base.errors import InvalidRequest
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import any_algorithm, catalogue, find
 from app.ml.contract.algorithm import Accepts, Data, FittedLearner, NestedFit, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.models import state_format

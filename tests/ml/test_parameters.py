@@ -6,8 +6,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from app.ml import nested
-from app.ml.catalogue import catalogue, find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import catalogue, find
 from app.ml.contract.algorithm import Data, Task
 from app.ml.contract.parameter_levels import CRITICAL, EXPERT, level
 

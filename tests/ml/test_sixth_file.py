@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +22,7 @@ import json
 import numpy as np, pyarrow as pa
 import app
 from app.main import create_app
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.models.model import decode
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.training.train_spec import TrainSpec
@@ -50,7 +50,7 @@ from types import SimpleNamespace
 from fastapi.testclient import TestClient
 from app.main import create_app
 from app.ml.operations import query_entries
-from app.ml.query import Subject
+from app.ml.kinds.query import Subject
 from app.ml.contract.task import Task
 
 application = create_app()
@@ -73,7 +73,7 @@ from fastapi.testclient import TestClient
 import numpy as np, pyarrow as pa
 from app.main import create_app
 from app.docs.algorithm_page import example
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
 from app.ml.training.plan import plan
@@ -163,8 +163,8 @@ OF_MODEL = '''"""Number of the inputs of a model."""
 from pydantic import Field
 
 from app.ml.models.model_response import ModelResponse
-from app.ml.query import Query, Subject
-from app.wire import Body
+from app.ml.kinds.query import Query, Subject
+from app.base.wire import Body
 
 
 class InputsRequest(Body):
@@ -192,8 +192,8 @@ WITHOUT_MODEL = '''"""Sum of numbers, scaled."""
 
 from pydantic import Field
 
-from app.ml.query import Options, Query
-from app.wire import Body, Wire
+from app.ml.kinds.query import Options, Query
+from app.base.wire import Body, Wire
 
 
 class Scale(Options):

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.errors import RenderingFailed
+from app.base.errors import RenderingFailed
+from app.base.settings import GiB
 from app.rendering import renderer as renderer_module
 from app.rendering.renderer import SCALE, Renderer
-from app.settings import GiB
 
 AXES = {axis: {"field": axis, "type": "quantitative"} for axis in ("x", "y")}
 POINTS = {

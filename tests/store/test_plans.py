@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import event, text
 from starlette.testclient import TestClient
 
-from app.errors import DatasetInUse
-from app.store.job_records import Capable
+from app.base.errors import DatasetInUse
+from app.store.jobs.job_records import Capable
 
 JOBS, QUEUED, RUNNING, MODELS, DATASETS, MOVES, LIMIT = 20_000, 1_000, 5, 5_000, 5_000, 10_000, 50
 LARGE = {"jobs", "job_transitions", "models", "model_versions", "datasets", "aliases", "alias_moves"}
@@ -87,8 +87,8 @@ SWEEPS = {
 @pytest.fixture(scope="module")
 def large(database_factory):
     """An API on tables of many rows."""
+    from app.composition.wiring import build
     from app.main import create_app
-    from app.wiring import build
 
     settings = database_factory()
     services = build(settings, role="api")

@@ -8,12 +8,12 @@ from alembic import command
 from pydantic import SecretStr
 from sqlalchemy import inspect, make_url, text
 
+from app.base.project_context import PROJECT
+from app.base.settings import Settings
 from app.cli import main
 from app.embedded.stack import Stack
-from app.project_context import PROJECT
-from app.settings import Settings
+from app.store.base.table_base import Base
 from app.store.engine import make_engine
-from app.store.table_base import Base
 from app.store.unit_of_work import WorkFactory
 from migrations import schema_revision, security
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from app.cli import main
 from app.main import create_app
-from app.services.database_access import list_faults
+from app.services.observability.database_access import list_faults
 from app.store.engine import driver_url, make_engine
 from app.store.unit_of_work import WorkFactory
 from migrations import security

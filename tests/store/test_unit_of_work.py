@@ -2,9 +2,9 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DataError, OperationalError
 
-from app.errors import DatasetNotFound
+from app.base.errors import DatasetNotFound
+from app.store.base.new_ids import uuid7
 from app.store.engine import driver_url, make_engine
-from app.store.new_ids import uuid7
 from app.store.unit_of_work import WorkFactory
 
 

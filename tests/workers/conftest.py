@@ -23,7 +23,7 @@ PATIENCE = 90
 
 class Fleet:
     def __init__(self, settings, folder, add_iris):
-        from app.wiring import build
+        from app.composition.wiring import build
 
         self.settings, self.folder = settings, folder
         self.services = build(settings, role="api")
@@ -34,7 +34,7 @@ class Fleet:
 
     def start(self, **changes):
         """One more worker, with the poison in its catalogue."""
-        from app import processes
+        from app.commands import processes
 
         settings = self.settings.model_copy(update=changes)
         worker = processes.worker(settings, self.folder, number=next(self._numbers))
@@ -62,9 +62,9 @@ class Fleet:
         self, how="work", *, algorithm=None, announce=True, time_limit_seconds=300, max_attempts=2, **parameters
     ):
         """A job for the poison, or an algorithm that has it within, put into the queue as `Submission` does."""
-        from app.queue import publish
-        from app.store.job_records import NewJob
-        from app.store.new_ids import uuid7
+        from app.messaging.queue import publish
+        from app.store.base.new_ids import uuid7
+        from app.store.jobs.job_records import NewJob
 
         job_id = uuid7()
         algorithm = algorithm or {"name": "poison", "how": how, **parameters}

@@ -10,9 +10,9 @@ import pytest
 from redis import Redis
 from sqlalchemy import delete
 
-from app.processes import variables
+from app.commands.processes import variables
 from app.schemas.jobs import JobState
-from app.store.tables import WorkerRow
+from app.store.jobs.job_tables import WorkerRow
 from workers.watchdog import EX_TEMPFAIL
 
 
@@ -194,10 +194,10 @@ def test_a_database_that_restarts_fails_no_job_and_no_worker(servers):
 
 DEAF = """
 import time
-from app.wiring import build
-from app.settings import Settings
+from app.composition.wiring import build
+from app.base.settings import Settings
 from workers.compiler import Compiler
-from app.processor_cores import Cores
+from app.processes.processor_cores import Cores
 from workers.job_slots import Runner
 from workers.periodic_duties import Tending
 from workers.watchdog import Watchdog

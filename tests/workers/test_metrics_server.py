@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from app import ports
-from app.settings import Settings
+from app.base.settings import Settings
+from app.processes import ports
 from workers import metrics_server
 
 

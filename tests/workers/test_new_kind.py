@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.processes import variables
+from app.commands.processes import variables
 
 pytestmark = pytest.mark.slow  # a copy of the tree compiles anew
 ROOT = Path(__file__).parents[2]
@@ -24,10 +24,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
 from app.ml.contract.model_reference import Name, VersionRef
-from app.ml.job import Checked, Kind, Needs, Outcome, Request, Result
+from app.ml.kinds.job import Checked, Kind, Needs, Outcome, Request, Result
 
 
 class TallyRequest(Request):
@@ -85,10 +85,10 @@ import json, sys
 from pathlib import Path
 from starlette.testclient import TestClient
 import app
-from app.wiring import build
+from app.composition.wiring import build
 from app.main import create_app
-from app.settings import Settings
-from app.processor_cores import Cores
+from app.base.settings import Settings
+from app.processes.processor_cores import Cores
 from workers.job_slots import Runner
 from workers.trainers import Trainers
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from app.ml import nested
-from app.ml.catalogue import any_algorithm, find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import any_algorithm, find
 from app.ml.contract.algorithm import Data, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
@@ -28,7 +28,7 @@ from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from app.processor_cores import Cores
+from app.processes.processor_cores import Cores
 from workers import parallel_fits
 from workers.parallel_fits import Group
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from redis import Redis
 
-from app.broker import QUEUE, RUN, rewrite
+from app.messaging.broker import QUEUE, RUN, rewrite
 from app.schemas.jobs import JobState
 
 

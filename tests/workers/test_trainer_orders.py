@@ -2,7 +2,7 @@
 
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.notation import CellTexts, Notation, OtherNotation
-from app.ml.job import Sheet
+from app.ml.kinds.job import Sheet
 from workers.trainer_messages import Order
 
 

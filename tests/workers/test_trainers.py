@@ -13,14 +13,14 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from app import liveness
-from app.liveness import Activity
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Sheet
+from app.ml.kinds.job import Sheet
 from app.ml.numerics.processor import highest_class
-from app.processor_cores import Cores
-from app.store.job_records import NewJob
-from app.store.new_ids import uuid7
+from app.processes import liveness
+from app.processes.liveness import Activity
+from app.processes.processor_cores import Cores
+from app.store.base.new_ids import uuid7
+from app.store.jobs.job_records import NewJob
 from workers import trainer_frames as frames
 from workers.supervisor import Attempt
 from workers.template import NICENESS

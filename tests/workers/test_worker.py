@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.messaging.queue import publish
 from app.ml.jobs.train import TrainRequest
-from app.queue import publish
 from app.schemas.jobs import JobState
 
 ENDS = {  # how → state, code, attempts

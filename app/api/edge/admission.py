@@ -15,16 +15,16 @@ from starlette.datastructures import QueryParams
 from starlette.types import Message, Receive, Scope, Send
 
 from app.api.edge.query_parameters import demand_known, names_of
-from app.errors import ValiantError
-from app.project_context import PROJECT
+from app.base.errors import ValiantError
+from app.base.project_context import PROJECT
+from app.base.suggestions import compare_at_most
 from app.schemas import keys
-from app.services.passes import CredentialInvalid, ModelNotCovered, Pass, ScopeMissing
-from app.suggestions import compare_at_most
+from app.services.access.passes import CredentialInvalid, ModelNotCovered, Pass, ScopeMissing
 
 if TYPE_CHECKING:
-    from app.services.access import Access
-    from app.services.audit import Audit
-    from app.store.audit import PendingEntry
+    from app.services.access.access import Access
+    from app.services.access.audit import Audit
+    from app.store.access.audit import PendingEntry
 
 CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""

@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from app.api.edge.content_encoding import inflated, inflater_of
-from app.errors import BodyTooLarge, RequestTimeout
-from app.settings import Settings
+from app.base.errors import BodyTooLarge, RequestTimeout
+from app.base.settings import Settings
 
 MIN_BYTES_PER_SECOND = 1024
 """A body that comes more slowly, once its time without a byte has passed, does not arrive in time."""

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from app.errors import BodyTooLarge, UnsupportedMediaType, ValiantError
-from app.settings import KiB
+from app.base.errors import BodyTooLarge, UnsupportedMediaType, ValiantError
+from app.base.settings import KiB
 
 STEP, FED = 256 * KiB, 16 * KiB
 """Most bytes that one step returns, and that one step reads."""

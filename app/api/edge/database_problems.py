@@ -6,10 +6,10 @@ from psycopg.errors import DiskFull
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app import logs
 from app.api.edge import problems
-from app.errors import StorageFull
-from app.store.database_errors import is_not_prepared, is_passing, to_log, to_problem
+from app.base import logs
+from app.base.errors import StorageFull
+from app.store.base.database_errors import is_not_prepared, is_passing, to_log, to_problem
 
 log = structlog.get_logger(__name__)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from app.api.edge.problems import MalformedRequest
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 
 HOST = re.compile(r"(?P<name>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 ORIGIN = re.compile(r"https?://(?P<host>[^/]+)")

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple, Self, cast
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import logs, tracing
 from app.api.edge.admission import RightsEnded
 from app.api.edge.body import BY_NAME, Headers, headers_of
 from app.api.edge.head_requests import respond_to_head
 from app.api.edge.problems import CODE, MalformedRequest, check_method, response_to
 from app.api.edge.request_metrics import Metrics
-from app.errors import ValiantError
+from app.base import logs, tracing
+from app.base.errors import ValiantError
+from app.base.project_context import DEFAULT_PROJECT, PROJECT
 from app.formats.bytes import Sent
-from app.project_context import DEFAULT_PROJECT, PROJECT
-from app.services.passes import Pass
+from app.services.access.passes import Pass
 
 STOPPING = {"Connection": "close", "Retry-After": "5"}
 GONE = 499

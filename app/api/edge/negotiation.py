@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.api.edge.body import Headers
-from app.errors import NotAcceptable, UnsupportedMediaType
+from app.base.errors import NotAcceptable, UnsupportedMediaType
 from app.ingest.upload_options import ENCODINGS, encoding_named
 
 JSON, CSV, NPY, ARROW = "application/json", "text/csv", "application/x-npy", "application/vnd.apache.arrow.stream"

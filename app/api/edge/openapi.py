@@ -12,8 +12,8 @@ from pydantic.json_schema import models_json_schema
 from app.api.edge.examples import add_example
 from app.api.edge.portable_schema import make_portable
 from app.api.edge.problems import MEDIA_TYPE
+from app.base.wire import Wire, without_null
 from app.schemas.problems import Problem
-from app.wire import Wire, without_null
 
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 COMPONENT = "#/components/schemas/{model}"

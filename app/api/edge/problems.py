@@ -12,15 +12,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from app import logs
-from app.errors import (
+from app.base import logs
+from app.base.errors import (
     BodyTooLarge,
     InvalidRequest,
     UnsupportedMediaType,
     ValiantError,
 )
+from app.base.validation import validation_faults
 from app.schemas.problems import Problem
-from app.validation import validation_faults
 
 MEDIA_TYPE = "application/problem+json"
 CODE = "valiant.code"

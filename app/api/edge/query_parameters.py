@@ -8,9 +8,9 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
 from starlette.datastructures import QueryParams
 
-from app.errors import InvalidRequest
-from app.faults import Fault, place
-from app.suggestions import no_such
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault, place
+from app.base.suggestions import no_such
 
 MAX_NAMED = 20
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from app.api.edge.admission import GuardedRoute
 from app.api.edge.strict_route import StrictRoute
 from app.schemas.keys import Scope
-from app.services.passes import ANY_SCOPE, PUBLIC
+from app.services.access.passes import ANY_SCOPE, PUBLIC
 
 
 class Needs(NamedTuple):

@@ -12,9 +12,9 @@ from typing import Self
 import anyio
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
+from app.base.wire import Wire
 from app.schemas.jobs import CurvePoints, Job, JobProgress, Transition
 from app.schemas.problems import Problem
-from app.wire import Wire
 
 FIRST_PAUSE, BUSY_PAUSE, LONGEST_PAUSE = 0.1, 0.25, 1.0
 """Seconds between two reads of the job: the first after each change of its state, then longer and longer, up to the

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi.concurrency import run_in_threadpool
 
-from app.project_context import PROJECT
+from app.base.project_context import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,11 +10,11 @@ from fastapi.params import Form
 from app.api.edge.admission import GuardedRoute
 from app.api.edge.body import BY_NAME, read
 from app.api.edge.negotiation import demand_json
-from app.errors import InvalidRequest
-from app.faults import CUT, MAX_LISTED_FAULTS, Fault, summary
+from app.base.errors import InvalidRequest
+from app.base.faults import CUT, MAX_LISTED_FAULTS, Fault, summary
+from app.base.settings import MiB, Settings
+from app.base.validation import in_document_order, validation_faults
 from app.formats.strict_json import parse
-from app.settings import MiB, Settings
-from app.validation import in_document_order, validation_faults
 
 FORM_BYTES = MiB
 """Limit on a body with a schema: it holds settings, not data."""

@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 import structlog
 
-from app.settings import Settings
+from app.base.settings import Settings
 
 TESTED = ("0.54",)
 """Versions of uvicorn, up to the minor one, whose private parts the shortcut was tested with."""

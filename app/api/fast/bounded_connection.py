@@ -15,8 +15,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from app.api.edge.middleware import CLOSE, STAMPS, Whole, line
 from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
-from app.errors import RequestTimeout, ValiantError
-from app.settings import GiB, KiB
+from app.base.errors import RequestTimeout, ValiantError
+from app.base.settings import GiB, KiB
 
 MAX_ADDRESS_BYTES, MAX_HEAD_BYTES = 64 * KiB - 1, 256 * KiB
 """Limits on an address, and on all header fields of a request."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from app.api.edge.middleware import LINE, Fields, Own, Process
 from app.api.fast.head import OWN, apart
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 
 MOST = 1024
 """Heads remembered."""

@@ -28,13 +28,13 @@ from app.api.edge.middleware import GONE, CachedRequest, Reply, Surroundings, Wh
 from app.api.edge.problems import HANDLERS, Handlers
 from app.api.fast.head import Head, read_head
 from app.api.fast.head_cache import HeadCache, PreparedRequest
-from app.errors import EmptyBody, ValiantError
+from app.base.errors import EmptyBody, ValiantError
+from app.base.settings import Settings
 from app.formats.bytes import Sent
-from app.services.passes import CredentialInvalid, Pass
-from app.settings import Settings
+from app.services.access.passes import CredentialInvalid, Pass
 
 if TYPE_CHECKING:
-    from app.wiring import Services
+    from app.composition.wiring import Services
 
 PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
 MOST = 1024

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.references import DatasetReference, JobReference
-from app.settings import Settings
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference, JobReference
+from app.base.settings import Settings
 
 if TYPE_CHECKING:
-    from app.wiring import Services
+    from app.composition.wiring import Services
 
 DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 LONGEST_TIMEOUT = 86_400

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Header
 
-from app.services.predictions import Served
+from app.services.predictions.predictions import Served
 
 MinRevision = Annotated[
     int | None,

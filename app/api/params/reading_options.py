@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import Depends, Form, Query
 from python_multipart.multipart import parse_options_header
 
-from app.errors import InvalidRequest
-from app.faults import MAX_LISTED_FAULTS, Fault, place
+from app.base.errors import InvalidRequest
+from app.base.faults import MAX_LISTED_FAULTS, Fault, place
+from app.base.suggestions import one_of, quoted
 from app.formats.strict_json import parse
 from app.ingest.upload_options import ENCODINGS, DuplicateNames, HeaderRow, ReadOptions, encoding_named
 from app.ml.contract.given_kinds import KINDS
-from app.suggestions import one_of, quoted
 
 HEADER = (
     "Header row, which holds the names of the columns: `present`, `absent` (the columns are named column_1, "

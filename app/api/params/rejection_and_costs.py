@@ -5,8 +5,8 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from fastapi import Query
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
 from app.ml.evaluation.rejection import Policy
 
 NUMBER = r"-?[0-9]{1,15}(\.[0-9]{1,15})?"

@@ -10,8 +10,8 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.api.edge.admission import GuardedRoute
 from app.api.uploads.spool import FORM, Spool, body_chunks, declared
-from app.errors import InvalidRequest, UnsupportedMediaType
-from app.settings import MiB
+from app.base.errors import InvalidRequest, UnsupportedMediaType
+from app.base.settings import MiB
 
 FIELD_BYTES = 4096
 LONG_FIELDS = {"kinds": 4 * MiB}

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.edge.body import BY_NAME, seconds_to_wait
 from app.api.edge.content_encoding import inflater_of
-from app.errors import NO_ROOM, BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
+from app.base.errors import NO_ROOM, BodyTooLarge, RequestTimeout, StorageFull, UnsupportedMediaType
 
 FORM = "multipart/form-data"
 WRITE_BYTES = 1 << 20

@@ -27,8 +27,8 @@ Interactions are beyond it.
 
 For linear components the fit is ordinary least squares:
 
->>> from app.ml.catalogue import find
->>> from app.ml.nested import context
+>>> from app.ml.catalogue.algorithm_files import find
+>>> from app.ml.catalogue.nested import context
 >>> rng = np.random.Generator(np.random.PCG64(0))
 >>> x = rng.normal(size=(50, 3)) @ np.array([[1.0, 0.5, 0], [0, 1, 0.3], [0, 0, 1]])
 >>> y = x @ [1.0, -2.0, 0.5] + rng.normal(size=50)
@@ -53,7 +53,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     SECONDS_PER_CELL,

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,

@@ -59,8 +59,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import NoContributions
-from app.faults import Fault
+from app.base.errors import NoContributions
+from app.base.faults import Fault
+from app.base.suggestions import no_such
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,
@@ -91,7 +92,6 @@ from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.pruning import prune
 from app.ml.numerics.trees.tree_labellings import log_labellings
 from app.ml.numerics.trees.tree_nodes import TreeNodes
-from app.suggestions import no_such
 
 EXACT = 50_000
 """Up to so many rows every value may divide a column, unless `bins` states otherwise."""

@@ -32,7 +32,7 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,

@@ -44,7 +44,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,

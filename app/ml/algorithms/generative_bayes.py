@@ -43,8 +43,8 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,

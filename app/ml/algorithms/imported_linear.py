@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData, NoContributions
+from app.base.errors import InvalidData, NoContributions
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,

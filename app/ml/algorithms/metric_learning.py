@@ -43,7 +43,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Affine,

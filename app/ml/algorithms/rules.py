@@ -46,8 +46,8 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Algorithm,

@@ -17,8 +17,8 @@ count as rows without a label.
 
 From one row of each class on a line, the labels spread to the rows beside them. One row a round is labelled here:
 
->>> from app.ml.catalogue import find
->>> from app.ml.nested import context
+>>> from app.ml.catalogue.algorithm_files import find
+>>> from app.ml.catalogue.nested import context
 >>> line = np.array([[0.0], [10.0]]), Unlabelled(np.array([[1.0], [2.0], [8.0], [7.0]]))
 >>> rows = Data.of(Task.CLASSIFICATION, line[0], [0, 1], unlabelled=line[1])
 >>> nearest = find("self_training").algorithm.params(estimator={"name": "knn", "n_neighbors": 1}, k_best=1)

@@ -49,7 +49,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import (
     JSON,
     Accepts,

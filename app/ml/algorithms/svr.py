@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import (
     JSON,
     Affine,

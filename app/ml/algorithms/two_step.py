@@ -17,8 +17,8 @@ is missing count as rows without a label.
 
 Two rows have a label; the other rows show that the first two columns move together, and the third is noise:
 
->>> from app.ml.catalogue import find
->>> from app.ml.nested import context
+>>> from app.ml.catalogue.algorithm_files import find
+>>> from app.ml.catalogue.nested import context
 >>> t = np.linspace(-3, 3, 41)
 >>> rest = Unlabelled(np.column_stack([t, t, np.cos(9 * t) / 2]))
 >>> rows = Data.of(Task.CLASSIFICATION, [[-1.0, -1, 0.5], [1, 1, -0.5]], [0, 1], unlabelled=rest)

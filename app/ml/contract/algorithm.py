@@ -12,8 +12,8 @@ from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar, 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.capacity import Capacity, GibbsRisk
 from app.ml.contract.closed_forms import LeaveOneOut
 from app.ml.contract.column_units import Affine, ColumnUnits

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from app.faults import Fault
-from app.suggestions import no_such
+from app.base.faults import Fault
+from app.base.suggestions import no_such
 
 
 def no_column(at: str, name: str, known: Iterable[str]) -> Fault:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.notation import CellTexts, Notation, OtherNotation
-from app.wire import Wire
 
 
 class ColumnKind(StrEnum):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.difficulty_stages import Curriculum
 from app.ml.contract.relations import Relations
 from app.ml.contract.sparse_rows import SparseRows, sparse

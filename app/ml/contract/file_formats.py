@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 
 FileFormat: TypeAlias = Literal["lightgbm", "onnx", "scikit-learn", "valiant", "xgboost"]
 GuardedFormat: TypeAlias = Literal["onnx", "valiant"]

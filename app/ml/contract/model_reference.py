@@ -5,8 +5,8 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, StringConstraints
 
-from app.faults import Fault
-from app.wire import Body
+from app.base.faults import Fault
+from app.base.wire import Body
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,100}$")]
 """Name of a model or an alias."""

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, WithJsonSchema
 
+from app.base.wire import Wire
 from app.ml.contract.cell_shapes import ZERO, Bytes, Part, group_by_shape, letters_of, part_of
 from app.ml.contract.dates_and_times import DateOrder, compiled, may_match, moments
 from app.ml.contract.missing_markers import MISSING
-from app.wire import Wire
 
 _TRUE, _FALSE = ["true", "yes", "y", "t", "1"], ["false", "no", "n", "f", "0"]
 FIRST_SIGN, LAST_SIGN = 0x21, 0x7E

@@ -6,8 +6,8 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapV
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
+from app.base.wire import Body
 from app.ml.contract.data import JSON
-from app.wire import Body
 
 
 class Params(Body):

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from app.wire import Wire
+from app.base.wire import Wire
 
 Stage: TypeAlias = Literal["reading", "preparing", "fitting", "evaluating", "storing"]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.decisions.design_request import DesignRequest, DesignVariable, LinearConstraint

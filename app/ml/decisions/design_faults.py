@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.faults import place as pointer_to
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.faults import place as pointer_to
+from app.base.suggestions import no_such
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.decisions.design import Design, range_of, values_of
 from app.ml.decisions.design_request import DesignRequest, DesignVariable, LinearConstraint
 from app.ml.tables.cells import flaw
-from app.suggestions import no_such
 
 WIDEST = 1e60
 """Bounds whose squares and products can be added up."""

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from app.wire import Body
+from app.base.wire import Body
 
 Number = Annotated[float, Field(ge=-1e60, le=1e60)]
 """Numbers whose squares and products can be added up."""

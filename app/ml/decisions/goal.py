@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Matrix, Task, Vector
 from app.ml.contract.labels import UNKNOWN, Label, codes_of
 from app.ml.contract.model_reference import ModelRef
 from app.ml.decisions.design import Design, ModelRows
-from app.ml.job import Loaded
+from app.ml.kinds.job import Loaded
 from app.ml.models.header import Header
 
 Aim = Literal["maximise", "minimise", "target", "at_least", "at_most"]

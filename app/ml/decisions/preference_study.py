@@ -9,11 +9,11 @@ import numpy as np
 import scipy
 from pydantic import Field, model_validator
 
+from app.base.wire import Body
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.decisions.design_request import Number
 from app.ml.numerics.acquisition.pair_information import first_preferred, pair_information
 from app.ml.numerics.linear_models.preference_weights import PreferenceWeights, preference_weights
-from app.wire import Body
 
 DRAWS = 4096
 """Weights that are drawn to find how probably a candidate is the best."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.decisions.design import Design, outside_inputs
@@ -16,7 +17,6 @@ from app.ml.decisions.training_distance import NearestTrainingRow, TrainingDista
 from app.ml.numerics.designs.climb import STEP
 from app.ml.numerics.designs.pareto_front import hypervolume
 from app.ml.numerics.designs.shadow_prices import Price, shadow_prices
-from app.wire import Wire
 
 AT = 1e-6
 """Share of the width of an input within which it lies at a limit."""

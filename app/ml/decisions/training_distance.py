@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.scaling import spread
 from app.ml.tables.cells import read_cells
-from app.wire import Wire
 
 COMPARED = 100
 """Rows whose distance to the nearest other one is looked up."""

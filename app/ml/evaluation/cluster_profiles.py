@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.statistics.intervals import ratio
-from app.wire import Wire
 
 MOST_COLUMNS, MOST_CLUSTERS = 12, 30
 QUARTERS = (0.25, 0.5, 0.75)

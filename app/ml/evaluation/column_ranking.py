@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.evaluation.column_measures import (
     MEASURES_OF_COLUMNS,
@@ -23,7 +24,6 @@ from app.ml.numerics.dependence.greedy_relevance import mifs
 from app.ml.statistics.intervals import Bounds
 from app.ml.statistics.metric_value import Metric, metric
 from app.ml.statistics.multiple_testing import benjamini_hochberg, holm
-from app.wire import Wire
 
 TIE = 1e-9
 """Relative difference below which two values are equal."""

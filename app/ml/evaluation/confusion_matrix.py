@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.labels import Label
-from app.wire import Wire
 
 
 class ConfusionCell(Wire):

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
+from app.base.wire import Body, Wire
 from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.contract.labels import Class, Label, codes_of
 from app.ml.evaluation.confusion_matrix import ConfusionMatrix
@@ -19,7 +20,6 @@ from app.ml.evaluation.metrics import confusion
 from app.ml.numerics.ensembles.agreement import reaches
 from app.ml.statistics.metric_value import Metric, bootstrapped
 from app.ml.statistics.resampling import Rows
-from app.wire import Body, Wire
 
 REJECTED = -1
 

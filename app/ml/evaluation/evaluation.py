@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.base.wire import Wire
+from app.ml.catalogue.nested import PLAIN, Meaning
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.contract.relations import Meaning as Relation
@@ -28,11 +30,9 @@ from app.ml.evaluation.reliability_curve import ClassReliability
 from app.ml.evaluation.report import RejectionCurve, ReportCurve
 from app.ml.evaluation.residuals import Residuals, residuals
 from app.ml.evaluation.tree_metrics import cophenetic
-from app.ml.nested import PLAIN, Meaning
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
-from app.wire import Wire
 
 
 class Evaluation(NamedTuple):

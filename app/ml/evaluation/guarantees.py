@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.capacity import Capacity, GibbsRisk
 from app.ml.numerics.support_vectors.vc_bounds import confidence_term, growth_term
 from app.ml.statistics.risk_bounds import binomial_upper, compression_upper, vote_upper, weights_upper
-from app.wire import Wire
 
 DELTA = 0.05
 TWO = 2

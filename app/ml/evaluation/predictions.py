@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from app.ml.catalogue.nested import PLAIN, Meaning, meaning
 from app.ml.contract.algorithm import Data, FittedLearner, Labels, Matrix, Vector
 from app.ml.contract.sparse_rows import sparse
 from app.ml.contract.task import PredictionKind
 from app.ml.contract.threads import run_at_once
 from app.ml.evaluation.splits import evenly
-from app.ml.nested import PLAIN, Meaning, meaning
 from app.ml.statistics.intervals import ratio
 
 BLOCK_ROWS = 8192

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.evaluation.metrics import losses
@@ -15,7 +16,6 @@ from app.ml.statistics.calibration_error import Gaps, calibration_error
 from app.ml.statistics.intervals import CONFIDENCE
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
-from app.wire import Wire
 
 MOST_CLASSES = 10
 """Classes of which a report has curves: those with the most rows."""

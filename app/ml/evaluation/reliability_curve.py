@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.labels import Label
 from app.ml.statistics.metric_value import Metric
-from app.wire import Wire
 
 
 class ReliabilityBin(Wire):

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.stage_clock import StageSeconds
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.cluster_profiles import ClusterProfiles
@@ -15,7 +16,6 @@ from app.ml.evaluation.residuals import Residuals
 from app.ml.evaluation.row_sample import RowSample
 from app.ml.preparation.restoring import RestoredRow
 from app.ml.statistics.metric_value import Metric
-from app.wire import Wire
 
 
 class Gap(Wire):

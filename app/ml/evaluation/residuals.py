@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.evaluation.splits import evenly
 from app.ml.numerics.scaling import spread
 from app.ml.statistics.normality import Normality, anderson_darling, dagostino, kolmogorov_smirnov
-from app.wire import Wire
 
 Part: TypeAlias = Literal["train", "test", "evaluation"]
 ALPHA = 0.05

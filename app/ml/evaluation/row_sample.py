@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.labels import Label
 from app.ml.statistics.metric_value import Metric
-from app.wire import Wire
 
 MOST_ROWS = 1000
 """Rows of a sample."""

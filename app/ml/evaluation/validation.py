@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field
 
+from app.base.wire import Body
 from app.ml.contract.task import Task
-from app.wire import Body
 
 
 class Validation(Body):

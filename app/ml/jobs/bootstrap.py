@@ -11,13 +11,26 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
 from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
+from app.ml.kinds.job import (
+    Checked,
+    Estimate,
+    Inputs,
+    JobContext,
+    Kind,
+    Needs,
+    Outcome,
+    Request,
+    Result,
+    Sheet,
+    Version,
+)
 from app.ml.models.model import Model
 from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.tables.rows import read_rows
@@ -30,7 +43,6 @@ from app.ml.training.projection import Projection
 from app.ml.training.relation_faults import repeated_rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from app.references import DatasetReference
 
 MOST_ROWS = 100
 MOST_LEFT_OUT = 10_000

@@ -14,14 +14,15 @@ from typing import Literal
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
 from app.ml.contract.algorithm import JSON, Task
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.reliability import Bins, Reliability, Strategy
 from app.ml.evaluation.report import Report
-from app.ml.job import (
+from app.ml.kinds.job import (
     Checked,
     Inputs,
     JobContext,
@@ -55,7 +56,6 @@ from app.ml.training.receipt import libraries
 from app.ml.training.reporting import summary_of
 from app.ml.training.table_evaluation import EvaluatedModel, column_faults, split_columns, trainings, warnings
 from app.ml.training.unseen_rows import NOT_KNOWN
-from app.references import DatasetReference
 
 CARRIED = "reading", "projection", "members", "combined", "batches"
 """Entries of a receipt that hold for the calibrated version too."""

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
-from app.ml.catalogue import find
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Class
@@ -24,7 +25,7 @@ from app.ml.evaluation.evaluation import FOR_REPORT
 from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
-from app.ml.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome, Request, Trained, Version
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome, Request, Trained, Version
 from app.ml.models import seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.golden import record_golden, spaced
@@ -45,7 +46,6 @@ from app.ml.training.table_evaluation import (
     warnings,
 )
 from app.ml.training.unseen_rows import NOT_KNOWN, unseen
-from app.references import DatasetReference
 
 COMMITTEE = "committee"
 RULES = {"voting", "min_probability", "min_margin"}

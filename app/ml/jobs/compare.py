@@ -11,15 +11,17 @@ from uuid import UUID
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Task
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Progress, Reporter, Stages, part_of, reporter
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.evaluation import NO_OPTIONS
 from app.ml.evaluation.metrics import NO_PROBABILITIES
-from app.ml.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome, Request, Result, Version
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome, Request, Result, Version
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
@@ -33,8 +35,6 @@ from app.ml.training.table_evaluation import (
     warnings,
 )
 from app.ml.training.version_pairs import VersionPair, agreements, differences, metric_of
-from app.references import DatasetReference
-from app.wire import Wire
 
 NO_TRUTH = (
     "There is no ground truth: agreement shows that two clusterings group the rows alike, but not whether either is "

@@ -10,15 +10,16 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
 from app.ml.contract.algorithm import Task
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
 from app.ml.evaluation.costs import Costs, cost_faults
 from app.ml.evaluation.evaluation import EXAMPLES, ClassOptions, EvaluationReport
 from app.ml.evaluation.report import IntervalReport
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Version
 from app.ml.models import seen_rows
 from app.ml.models.header import Header
 from app.ml.preparation.target import read_classes
@@ -35,7 +36,6 @@ from app.ml.training.table_evaluation import (
     warnings,
 )
 from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
-from app.references import DatasetReference
 
 
 class EvaluateRequest(ModelRef, Request):

@@ -17,8 +17,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import CorruptModel, InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import CorruptModel, InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.base.wire import Body
 from app.ml.contract.column_names import no_column
 from app.ml.contract.file_formats import BOOSTED, NOT_BOOSTED, FileFormat, FormatNotAllowed, GuardedFormat
 from app.ml.contract.labels import Label
@@ -27,7 +29,7 @@ from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.contract.task import Task
 from app.ml.evaluation.report import Report
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Source, Trained
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Source, Trained
 from app.ml.models.golden import ROWS, record_golden, spaced
 from app.ml.models.import_check import Comparison, check_probes, column_counts
 from app.ml.models.imported_model import ImportedInput, Naming, imported, table_of
@@ -37,8 +39,6 @@ from app.ml.models.safetensors_format import canonical, read_document
 from app.ml.tables.casting import kinds_wanted
 from app.ml.training.receipt import libraries
 from app.ml.training.table_evaluation import column_faults
-from app.references import DatasetReference
-from app.wire import Body
 
 NEEDED = {"onnx": ("imported_onnx",), "valiant": ("valiant",)}
 """Algorithms and formats that a worker has to know, where they are not those of the first release with imports."""

@@ -11,8 +11,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.decisions.design import Design, common_inputs
@@ -22,10 +23,9 @@ from app.ml.decisions.goal import Aims, Goal, demand_bounded, goal_faults
 from app.ml.decisions.goal_search import Found, searched
 from app.ml.decisions.solution import LimitPrice, Solution, front_volume, limit_prices, shown_value, solutions
 from app.ml.decisions.training_distance import TrainingDistance
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
 from app.ml.tables.casting import kinds_wanted
 from app.ml.training.table_evaluation import column_faults
-from app.references import DatasetReference
 
 STARTS = 2000
 """Training rows where a search begins."""

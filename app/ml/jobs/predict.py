@@ -15,15 +15,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, StringConstraints
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.catalogue import every_entry
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import NAME_LENGTH, DatasetReference
+from app.base.suggestions import no_such
+from app.ml.catalogue.algorithm_files import every_entry
 from app.ml.contract.algorithm import Task
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Table
 from app.ml.models.cluster_description import offered_outputs
 from app.ml.models.contributions import (
     CONTRIBUTIONS,
@@ -40,8 +42,6 @@ from app.ml.preparation.flags import flag_texts
 from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
 from app.ml.tables.data_sheet import Remark
 from app.ml.training.table_evaluation import column_faults
-from app.references import NAME_LENGTH, DatasetReference
-from app.suggestions import no_such
 
 CELLS = 1 << 19
 """Values of a batch: its rows times the columns of the model and of the result."""

@@ -13,8 +13,9 @@ from uuid import UUID
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
 from app.ml.contract.algorithm import Labels
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
@@ -24,14 +25,13 @@ from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.column_measures import MEASURES_OF_COLUMNS, MeasureName, MeasureOptions, Values
 from app.ml.evaluation.column_ranking import ColumnRanking, NamedColumn, ranking
 from app.ml.evaluation.measure_choice import chosen_measures
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
+from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.training.dry_run import row_look
 from app.ml.training.plan import Plan, plan
 from app.ml.training.task_choice import NUMBERS
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from app.references import DatasetReference
 
 MOST_GREEDY = 500
 """Columns that `mifs` compares pair by pair."""

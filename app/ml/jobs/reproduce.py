@@ -9,12 +9,12 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.errors import InvalidRequest, NotReproduced
-from app.faults import summary
+from app.base.errors import InvalidRequest, NotReproduced
+from app.base.faults import summary
 from app.ml.contract.model_reference import Name, VersionRef
 from app.ml.contract.progress import Reporter
 from app.ml.contract.task import Task
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
+from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
 from app.ml.models.difference import differences
 from app.ml.models.model import digest
 from app.ml.preparation.request import Preprocessing

@@ -11,13 +11,15 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.base.suggestions import no_such
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.contract.task import Task
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Source
+from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Source
 from app.ml.training.candidates import Candidate, SearchSpec, candidates
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.counts import scaling_faults
@@ -31,8 +33,6 @@ from app.ml.training.related_table import RelatedTable
 from app.ml.training.search import CandidateResult, rank
 from app.ml.training.train import train
 from app.ml.training.train_spec import AlgorithmSpec, TrainSpec
-from app.references import DatasetReference
-from app.suggestions import no_such
 
 CHOSEN = 0.9
 """Progress of a search when it has chosen."""

@@ -12,12 +12,14 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.base.suggestions import no_such
 from app.ml.contract.model_reference import Name
 from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
+from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.statistics.metric_value import MEASURES
 from app.ml.training.column_selection import (
     Rule,
@@ -41,8 +43,6 @@ from app.ml.training.selection_steps import SelectionStep, doubts, steps_of
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from app.references import DatasetReference
-from app.suggestions import no_such
 
 SELECTED, COMPARED = 0.5, 0.9
 """Progress when columns are chosen, and when the halves have been compared."""

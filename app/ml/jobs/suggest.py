@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.catalogue import catalogue, every_entry
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.base.wire import Wire
+from app.ml.catalogue.algorithm_files import catalogue, every_entry
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.model_reference import ModelRef
@@ -25,7 +27,7 @@ from app.ml.decisions.design import Design, ModelRows, outside_inputs
 from app.ml.decisions.design_faults import design_faults
 from app.ml.decisions.design_request import DesignRequest
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Source
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Source
 from app.ml.models.header import Header
 from app.ml.models.model import Model, decode
 from app.ml.numerics.acquisition.acquisition_value import Acquisition, AcquisitionName
@@ -35,8 +37,6 @@ from app.ml.tables.casting import training_of
 from app.ml.training.plan import Plan, plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from app.references import DatasetReference
-from app.wire import Wire
 
 STARTS = 5
 """Best measured rows near which a search begins."""

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
+from app.base.references import DatasetReference
 from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter
 from app.ml.contract.task import Task
-from app.ml.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Source, Trained
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Source, Trained
 from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import TrainEstimate, estimate, row_look
 from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
@@ -22,7 +23,6 @@ from app.ml.training.related_table import RelatedTable
 from app.ml.training.start import AT, Start, start_faults
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec
-from app.references import DatasetReference
 
 Versions: TypeAlias = tuple[Projection | None, Start | None]
 """Those that a request names."""

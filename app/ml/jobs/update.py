@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
+from app.base.references import DatasetReference
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter, Stages, reporter
@@ -20,7 +21,7 @@ from app.ml.evaluation.evaluation import FOR_REPORT, NO_OPTIONS, Evaluation
 from app.ml.evaluation.report import Report, Reuse
 from app.ml.evaluation.residuals import residuals
 from app.ml.evaluation.train_test_gaps import gaps
-from app.ml.job import (
+from app.ml.kinds.job import (
     Checked,
     Inputs,
     JobContext,
@@ -46,7 +47,6 @@ from app.ml.training.reporting import monitor_curves, summary_of, unscaled_summa
 from app.ml.training.table_evaluation import EvaluatedModel, evaluate_table, only, split_columns, trainings, warnings
 from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
 from app.ml.training.update_batch import FedBatch, batch_faults, feed, model_faults, read_batch
-from app.references import DatasetReference
 
 BEFORE, FED, AFTER = 0.4, 0.6, 0.95
 """Shares of a job that are complete after each of these stages."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.algorithm import FittedLearner, Labels
 from app.ml.models.member_view import View
 from app.ml.numerics.trees.forest import Trees

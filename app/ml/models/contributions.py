@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import BodyTooLarge, NoContributions
+from app.base.errors import BodyTooLarge, NoContributions
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import Class
 from app.ml.models.background import MAX_CELLS

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import BodyTooLarge, NotOffered
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, NotOffered
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Matrix
 from app.ml.models.model import Model
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ml.contract.algorithm import JSON
 from app.ml.models import safetensors_format
 from app.ml.models.model import Model, encode

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from app.errors import GoldenMismatch, ValiantError
+from app.base.errors import GoldenMismatch, ValiantError
 from app.ml.contract.algorithm import JSON, Labels, Matrix
 from app.ml.evaluation.splits import evenly
 from app.ml.models.included_outputs import predict_with

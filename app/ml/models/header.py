@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from app.errors import CorruptModel, RetiredFormat
+from app.base.errors import CorruptModel, RetiredFormat
 from app.ml.contract.algorithm import JSON, Task
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from app.errors import ImportMismatch, InvalidData
-from app.faults import Fault
+from app.base.errors import ImportMismatch, InvalidData
+from app.base.faults import Fault
 from app.ml.algorithms import imported_linear, imported_onnx, imported_trees
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import codes_of

@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.catalogue import find
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import JSON, Accepts, Matrix, Task
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Class
@@ -18,7 +19,6 @@ from app.ml.models.parsed_model import ParsedColumn, ParsedModel
 from app.ml.numerics.trees.foreign_trees import MAX_LEVELS, resized
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.state import PreparationState
-from app.wire import Body
 
 ARROW = {ColumnKind.NUMERIC: pa.float64(), ColumnKind.BOOLEAN: pa.bool_(), ColumnKind.CATEGORICAL: pa.string()}
 MOST_LEVELS = MAX_LEVELS

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import AlgorithmNotFound, CorruptModel, NoInterval
-from app.ml.catalogue import find
+from app.base.errors import AlgorithmNotFound, CorruptModel, NoInterval
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Params, Task, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Class

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.models.model import Predicted
-from app.wire import Wire
 
 
 class Flag(Wire):

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Matrix, Task
 from app.ml.contract.labels import Class
 from app.ml.models import safetensors_format, state_format

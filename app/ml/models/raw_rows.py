@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.columns import InputColumn
 from app.ml.models.model import Model

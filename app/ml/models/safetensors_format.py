@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from app.errors import CorruptModel, InvalidData
+from app.base.errors import CorruptModel, InvalidData
 from app.ml.contract.algorithm import JSON
 
 KEY = "valiant"

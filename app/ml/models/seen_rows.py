@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.models import safetensors_format, state_format
 from app.ml.preparation.row_hashes import Hashes, row_hashes
 

@@ -16,8 +16,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import AlgorithmNotFound
-from app.ml.catalogue import find
+from app.base.errors import AlgorithmNotFound
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import JSON, FittedLearner
 from app.ml.models.calibrators import calibrated
 from app.ml.models.member_view import View, described, inputs_of, restored

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import CorruptModel, InvalidData
+from app.base.errors import CorruptModel, InvalidData
 from app.ml.contract.algorithm import Matrix
 
 KINDS = {"tensor(float)": np.float32, "tensor(double)": np.float64}

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.errors import StartFailed
+from app.base.errors import StartFailed
 
 AUTO, NATIVE, GENERIC = "auto", "native", "generic"
 X86_CLASSES: Mapping[str, frozenset[str]] = {

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import JSON, Params, Vector
 from app.ml.numerics.online_learning.compiled.disjunction_rounds import disjunction_rounds
 from app.ml.numerics.online_learning.finite_classes import boolean_faults, compared

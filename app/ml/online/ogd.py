@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import JSON, Params, Vector
 from app.ml.numerics.online_learning.compiled.linear_rounds import descent_rounds
 from app.ml.online_learner import Hypothesis, Inputs, Kept, OnlineLearner, Played, Rounds, above, number_faults

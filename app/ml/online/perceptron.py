@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.faults import Fault
+from app.base.faults import Fault
+from app.base.wire import Body
 from app.ml.contract.algorithm import JSON, Params, Vector
 from app.ml.numerics.online_learning.compiled.linear_rounds import perceptron_rounds
 from app.ml.online_learner import (
@@ -33,7 +34,6 @@ from app.ml.online_learner import (
     number_faults,
     wrong,
 )
-from app.wire import Body
 
 
 class Comparator(Body):

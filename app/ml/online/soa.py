@@ -15,8 +15,8 @@ theorem 21.7.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml import finite_class_learner as shared
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.finite_class_learner import FiniteClassParams

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.ml.charts.channels import SHARE, data, number, tooltips
 from app.ml.charts.layers import band, layer
 from app.ml.contract.algorithm import JSON
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 X, Y = "Rejected rows", "Accuracy of the accepted rows"
 

@@ -11,7 +11,7 @@ from app.ml.charts.row_groups import drawn_rows
 from app.ml.charts.summaries import part
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.evaluation.row_sample import RowSample, written
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 BINS = 30
 """Bins between the ends of the picture."""

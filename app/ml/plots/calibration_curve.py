@@ -13,7 +13,7 @@ from app.ml.charts.layers import segment, whiskers
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.evaluation.reliability_curve import ClassReliability
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 X, Y = "Mean predicted probability", "Observed share of the class"
 SIDE = 340

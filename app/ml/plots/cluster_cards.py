@@ -13,7 +13,7 @@ from app.ml.charts.numbers import counted, short
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.evaluation.cluster_profiles import ClusterProfiles, ProfileColumn
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST_COLUMNS = 10
 STEP = 84

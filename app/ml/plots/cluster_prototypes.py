@@ -9,7 +9,7 @@ from app.ml.charts.numbers import short
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import InputColumn
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST_COLUMNS = 12
 STEP = 92

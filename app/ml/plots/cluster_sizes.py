@@ -4,7 +4,7 @@ from app.ml.charts.channels import BAR_STEP, category, data, distinct, number, t
 from app.ml.charts.cluster_labels import cluster_label
 from app.ml.charts.layers import layer, whiskers
 from app.ml.charts.numbers import counted
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.statistics.metric_value import Metric
 
 MOST = 30

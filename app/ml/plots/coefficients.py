@@ -12,7 +12,7 @@ from app.ml.charts.numbers import counted
 from app.ml.charts.summaries import coefficients, entries, rows_of
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST = 20
 REACH = 1.959963984540054

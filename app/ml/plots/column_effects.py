@@ -5,7 +5,7 @@ from typing import Any
 from app.ml.charts.channels import data, distinct, number, tooltips
 from app.ml.charts.numbers import counted
 from app.ml.charts.summaries import entries
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST = 9
 PANEL = 150

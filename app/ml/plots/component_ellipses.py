@@ -16,8 +16,8 @@ from app.ml.charts.specification import Specification
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import ColumnKind
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.numerics.density.parting_columns import parting_columns
-from app.ml.plot import Drawing, Plot, PlotSubject
 from app.ml.queries.ellipsoids import QUERY, Ellipsoid, EllipsoidsRequest, EllipsoidsResponse, ellipsoids
 
 if TYPE_CHECKING:

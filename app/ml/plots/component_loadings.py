@@ -5,7 +5,7 @@ from app.ml.charts.layers import labels, layer
 from app.ml.charts.numbers import counted, short
 from app.ml.charts.specification import Specification
 from app.ml.charts.summaries import rows_of
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST_COLUMNS, MOST_COMPONENTS = 30, 8
 STRONG = 0.7

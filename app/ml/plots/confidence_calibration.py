@@ -14,7 +14,7 @@ from app.ml.charts.channels import SHARE, data, number, tooltips
 from app.ml.charts.layers import layer, segment, whiskers
 from app.ml.contract.algorithm import JSON
 from app.ml.evaluation.report import RejectionCurve
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.statistics.intervals import clopper_pearson
 
 BINS = 10

@@ -6,7 +6,7 @@ from app.ml.charts.channels import category, data, distinct, tooltips
 from app.ml.charts.layers import labels, layer
 from app.ml.contract.algorithm import JSON
 from app.ml.evaluation.confusion_matrix import ConfusionMatrix
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST_CLASSES = 20
 """Classes drawn: of more, the most frequent ones."""

@@ -7,7 +7,7 @@ from app.ml.charts.channels import data, number, tooltips
 from app.ml.charts.layers import layer, upright
 from app.ml.charts.summaries import part
 from app.ml.contract.algorithm import JSON
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.queries.cut import QUERY
 
 if TYPE_CHECKING:

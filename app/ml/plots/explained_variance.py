@@ -8,7 +8,7 @@ from itertools import accumulate
 from app.ml.charts.channels import SHARE, category, data, number, tooltips
 from app.ml.charts.layers import layer
 from app.ml.charts.summaries import component_shares, part
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST = 50
 WIDTH = 420

@@ -7,7 +7,7 @@ from app.ml.charts.layers import layer, whiskers
 from app.ml.charts.numbers import counted
 from app.ml.charts.summaries import entries
 from app.ml.contract.algorithm import JSON
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST = 20
 TITLES = {

@@ -3,7 +3,7 @@
 from app.ml.charts.channels import data, number, tooltips
 from app.ml.charts.layers import layer
 from app.ml.charts.report_curves import curve_rows
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 
 def draw(of: PlotSubject) -> Drawing:

@@ -20,8 +20,8 @@ from app.ml.charts.specification import Specification
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.models.decoding import MOST_VALUES
-from app.ml.plot import Drawing, Plot, PlotSubject
 from app.ml.queries.planes import QUERY, Planes, PlanesRequest, planes
 
 MOST_PLANES, MOST_TILES = 9, 12_000

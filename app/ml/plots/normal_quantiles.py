@@ -13,7 +13,7 @@ from app.ml.charts.channels import data, number, tooltips
 from app.ml.charts.layers import band, layer
 from app.ml.charts.report_curves import curve_rows
 from app.ml.contract.algorithm import JSON, Vector
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 NAME = "residual over predicted"
 FEWEST = 5

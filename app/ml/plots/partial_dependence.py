@@ -17,9 +17,9 @@ from app.ml.charts.specification import Specification
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.models.golden import golden_table
 from app.ml.models.raw_rows import outputs
-from app.ml.plot import Drawing, Plot, PlotSubject
 
 POINTS = 25
 MOST_INPUTS, MOST_PANELS, MOST_LEVELS = 40, 9, 12

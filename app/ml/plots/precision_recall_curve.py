@@ -2,7 +2,7 @@
 
 from app.ml.charts.channels import SHARE, colour, data, number, tooltips
 from app.ml.charts.class_curves import APART, ClassCurve, class_curves, lines, points, positive, shown
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 X, Y = "Recall", "Precision"
 SIDE = 320

@@ -16,7 +16,7 @@ from app.ml.charts.specification import Specification, printable
 from app.ml.charts.summaries import component_shares, entries
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.evaluation.row_sample import RowSample
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 WIDTH = 420
 HEIGHTS = 200, 460

@@ -7,7 +7,7 @@ from app.ml.charts.layers import layer, upright
 from app.ml.charts.specification import Specification
 from app.ml.charts.summaries import part, rows_of
 from app.ml.charts.themes import CATEGORIES
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST = 60
 """Columns drawn, largest first."""

@@ -3,7 +3,7 @@
 from app.ml.charts.channels import SHARE, colour, data, number, tooltips
 from app.ml.charts.class_curves import APART, ClassCurve, class_curves, lines, points, positive, shown
 from app.ml.charts.layers import segment
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 X, Y = "False positive rate", "True positive rate"
 SIDE = 320

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.errors import NoContributions
+from app.base.errors import NoContributions
 from app.ml.charts.channels import BAR_STEP, category, colour, data, distinct, number, tooltips
 from app.ml.charts.layers import layer, upright, whiskers
 from app.ml.charts.numbers import counted, short
 from app.ml.contract.algorithm import JSON
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.models.contributions import Contributions, contributions_of, demand_contributions
 from app.ml.models.golden import golden_table
 from app.ml.models.reasons import reasons_of, scored
-from app.ml.plot import Drawing, Plot, PlotSubject
 
 MAX_BARS = 20
 DIRECTIONS = ["raises", "lowers"]

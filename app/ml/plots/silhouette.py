@@ -18,7 +18,7 @@ from app.ml.charts.specification import Specification
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.evaluation.row_sample import RowSample
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.statistics.metric_value import Metric
 
 MOST = 30

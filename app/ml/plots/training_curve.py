@@ -7,7 +7,7 @@ from app.ml.charts.numbers import counted
 from app.ml.charts.report_curves import monitored
 from app.ml.charts.themes import CATEGORIES
 from app.ml.evaluation.report import Report, ReportCurve
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST_TICKS = 10
 STEEP = 100

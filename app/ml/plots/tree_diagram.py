@@ -10,7 +10,7 @@ from app.ml.charts.channels import data, tooltips
 from app.ml.charts.layers import layer
 from app.ml.charts.numbers import short
 from app.ml.contract.algorithm import JSON
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.queries.tree import QUERY, Tree, TreeNode, TreeRequest, TreeTerm, tree
 
 MOST_NODES = 31

@@ -15,7 +15,7 @@ from app.ml.charts.map_tiles import Tiles
 from app.ml.charts.specification import Specification, printable
 from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
-from app.ml.plot import Drawing, Plot, PlotSubject
+from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 from app.ml.queries.planes import QUERY, Planes, PlanesRequest, planes
 
 ROOM = 480

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.notation import Notation

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
+from app.base.suggestions import no_such
 from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.date_parts import AT, TIMED, by_date, part_names
 from app.ml.preparation.request import DatePart, Dates
-from app.suggestions import no_such
 
 
 def date_faults(how: Dates, features: Mapping[str, str]) -> Iterator[Fault]:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault, place
+from app.base.errors import InvalidData
+from app.base.faults import Fault, place
+from app.base.wire import Body
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.arrow_columns import Raw
 from app.ml.preparation.request import DatePart, Dates
-from app.wire import Body
 
 AT = "/preprocessing/dates"
 DAY = 86_400.0

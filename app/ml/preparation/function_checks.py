@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.faults import Fault
+from app.base.faults import Fault
+from app.base.suggestions import no_such
 from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.date_checks import date_faults, date_names, part_count
 from app.ml.preparation.date_parts import by_date
@@ -10,7 +11,6 @@ from app.ml.preparation.formula import Misread, columns, parse
 from app.ml.preparation.functions import MOST_COLUMNS, learned, term_count
 from app.ml.preparation.imputation_checks import imputation_faults
 from app.ml.preparation.request import BasisFunction, Expression, Picture, Polynomial, Preprocessing
-from app.suggestions import no_such
 
 AT = "/preprocessing/basis"
 

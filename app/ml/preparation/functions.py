@@ -17,6 +17,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from app.base.wire import Body
 from app.ml.contract.algorithm import Affine, Labels, Matrix
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.numerics.scaling import Spread
@@ -24,7 +25,6 @@ from app.ml.preparation.date_parts import DateParts
 from app.ml.preparation.formula import Formula, columns, evaluate, parse, quoted
 from app.ml.preparation.images import Pixels
 from app.ml.preparation.request import MAX_DEGREE, BasisFunction, Expression, Picture
-from app.wire import Body
 
 MOST_COLUMNS = 10_000
 """Functions of one model."""

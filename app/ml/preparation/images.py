@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from pydantic import Field, model_validator
 
+from app.base.wire import Body
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.solve import EPS
-from app.wire import Body
 
 
 class Pixels(Body):

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
+from app.base.suggestions import no_such
 from app.ml.contract.columns import ColumnKind
 from app.ml.numerics.scaling import FAR
 from app.ml.preparation.imputation import SUMMARIES, constant_fill
 from app.ml.preparation.request import Constant, Imputation, Strategy
-from app.suggestions import no_such
 
 AT = "/preprocessing/imputation"
 CONSTANTS = {

@@ -5,10 +5,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, model_validator
 from typing_extensions import TypeAliasType
 
+from app.base.wire import Body
 from app.ml.contract.model_reference import ModelRef
 from app.ml.preparation.formula import MAX_LENGTH
 from app.ml.preparation.text_request import TextColumn
-from app.wire import Body
 
 MAX_DEGREE = 20
 MAX_LEVELS = 1024

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import JSON, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.date_parts import DAY, DateParts, part_names
 from app.ml.preparation.preparation import Preparation
-from app.wire import Wire
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

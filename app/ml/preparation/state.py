@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.scaling import FAR, Spread, spread

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Labels, TargetKind, Vector
 from app.ml.contract.labels import Class
 from app.ml.numerics.scaling import FAR

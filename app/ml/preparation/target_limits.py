@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Task, Vector
 from app.ml.preparation.request import Preprocessing
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Algorithm, Data, Fit, Labels, Matrix, Vector
 from app.ml.numerics.scaling import FAR
 from app.ml.preparation.arrow_columns import pointer

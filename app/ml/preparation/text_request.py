@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from app.wire import Body
+from app.base.wire import Body
 
 MOST_TERMS = 1 << 18
 LONGEST = 10

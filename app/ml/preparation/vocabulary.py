@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.contract.sparse_rows import SparseRows, stacked
 from app.ml.preparation.text_request import TextColumn

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge, InvalidRequest
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body, Wire
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.decoding import MOST_VALUES
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.preparation.restoring import RestoredRow, restore, written
-from app.ml.query import Query, Subject
 from app.ml.training.reporting import finite
-from app.wire import Body, Wire
 
 if TYPE_CHECKING:
     from app.ml.models.cluster_description import ClusterCards, ClusterDescription

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge, InvalidRequest
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body, Wire
+from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.clustering.linkage import heights_beside, labels, merges_below, widest_gap
-from app.ml.query import Query, Subject, declared
-from app.wire import Body, Wire
 
 if TYPE_CHECKING:
     from app.ml.contract.algorithm import Vector

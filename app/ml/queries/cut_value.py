@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest, NotOffered
-from app.faults import Fault, place
+from app.base.errors import InvalidRequest, NotOffered
+from app.base.faults import Fault, place
+from app.base.suggestions import no_such
+from app.base.wire import Body, Wire
+from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.graphs.graph_blocks import MOST_PAIRS
 from app.ml.numerics.graphs.graph_cuts import total
 from app.ml.numerics.graphs.kept_graph import MOST_EDGES
-from app.ml.query import Query, Subject, declared
-from app.suggestions import no_such
-from app.wire import Body, Wire
 
 if TYPE_CHECKING:
     from app.ml.contract.algorithm import Labels

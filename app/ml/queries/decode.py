@@ -7,12 +7,12 @@ At most 1,000,000 values in one response.
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
+from app.base.wire import Body
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.decoding import check_size, decoded, decodes, prediction_faults
 from app.ml.models.model_response import ModelResponse
 from app.ml.preparation.restoring import RestoredRow, restore
-from app.ml.query import Query, Subject
-from app.wire import Body
 
 
 class DecodeRequest(Body):

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.suggestions import no_such
+from app.base.wire import Body, Wire
+from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.density.normal_ellipsoids import (
@@ -23,9 +26,6 @@ from app.ml.numerics.density.normal_ellipsoids import (
     principal_axes,
     radius_of,
 )
-from app.ml.query import Query, Subject, declared
-from app.suggestions import no_such
-from app.wire import Body, Wire
 
 if TYPE_CHECKING:
     from app.ml.contract.algorithm import Labels, Vector

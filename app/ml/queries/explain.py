@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 from pydantic import Field
 
-from app.errors import BodyTooLarge, NoExplanation
+from app.base.errors import BodyTooLarge, NoExplanation
 from app.ml.contract.algorithm import JSON, Matrix
 from app.ml.contract.explanations import explains, explanations
 from app.ml.contract.labels import Label
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
-from app.ml.query import Query, Subject
 from app.ml.tables.row_forms import PredictRequest
 from app.ml.tables.rows import read_rows
 from app.ml.training.reporting import finite, readable

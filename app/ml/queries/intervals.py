@@ -3,9 +3,9 @@
 import numpy as np
 from pydantic import Field
 
-from app.errors import NoInterval
+from app.base.errors import NoInterval
+from app.ml.kinds.query import Options, Query, Subject
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
-from app.ml.query import Options, Query, Subject
 from app.ml.statistics.intervals import Bounds
 from app.ml.statistics.metric_value import shown
 from app.ml.tables.row_forms import PredictRequest

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.suggestions import no_such
+from app.base.wire import Body, Wire
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Label
 from app.ml.contract.task import PredictionKind
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.models.raw_rows import grid, one_row, outputs, raw_matrix
-from app.ml.query import Query, Subject
 from app.ml.training.reporting import finite
-from app.suggestions import no_such
-from app.wire import Body, Wire
 
 PROBES = 101
 """Points across an input's training range at which the tangent is compared with the model."""

@@ -10,18 +10,18 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field, RootModel
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.validated_copy import ValidatedCopy
+from app.base.wire import Body
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import NO_LABEL, UNKNOWN, Class, Label, Unchecked, codes_of, different, unknown_labels
 from app.ml.evaluation.costs import Costs, cost_faults
 from app.ml.evaluation.evaluation import ClassOptions, Evaluation, EvaluationReport, of_classes, of_numbers
 from app.ml.evaluation.rejection import decided_by
-from app.ml.query import Query
+from app.ml.kinds.query import Query
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
-from app.validated_copy import ValidatedCopy
-from app.wire import Body
 
 MOST = 100_000
 """Pairs in one request; a job evaluates more."""

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import BodyTooLarge, InvalidRequest
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidRequest
+from app.base.faults import Fault
+from app.base.suggestions import no_such
+from app.base.wire import Body, Wire
 from app.ml.contract.labels import Label
+from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.model import Model
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.preparation.target_transform import in_units
-from app.ml.query import Query, Subject, declared
 from app.ml.tables.rows import read_rows
 from app.ml.training.reporting import finite
-from app.suggestions import no_such
-from app.wire import Body, Wire
 
 if TYPE_CHECKING:
     from app.ml.numerics.neighbours.neighbour_lists import Neighbours

@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.query import Query
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.ml.kinds.query import Query
 from app.ml.tables.distance_request import (
     DistanceMatrix,
     DistanceOptions,

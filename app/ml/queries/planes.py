@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge, InvalidRequest
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidRequest
+from app.base.faults import Fault
+from app.base.suggestions import no_such
+from app.base.wire import Body, Wire
+from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.decoding import MOST_VALUES
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.maps.grid import steps, u_matrix
 from app.ml.preparation.restoring import restore
-from app.ml.query import Query, Subject, declared
 from app.ml.training.reporting import finite
-from app.suggestions import no_such
-from app.wire import Body, Wire
 
 if TYPE_CHECKING:
     from app.ml.numerics.maps.cell_map import CellMap

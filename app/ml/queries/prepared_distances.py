@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import Field
 
-from app.errors import InvalidRequest, NotOffered
-from app.faults import Fault
-from app.ml import nested
+from app.base.errors import InvalidRequest, NotOffered
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Accepts, Matrix
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
-from app.ml.query import Query, Subject
 from app.ml.tables.distance_request import (
     DistanceMatrix,
     DistanceOptions,

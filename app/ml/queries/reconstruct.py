@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Body
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.decoding import check_size, decoded, decodes
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.preparation.restoring import RestoredRow, restore
-from app.ml.query import Query, Subject
 from app.ml.tables.rows import read_rows
 from app.ml.training.reporting import finite
-from app.wire import Body
 
 
 class ReconstructRequest(Body):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge
+from app.base.errors import BodyTooLarge
+from app.base.wire import Body
+from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.graphs.spectrum_view import eigengap, eigengap_ratio, widest_step
-from app.ml.query import Query, Subject, declared
-from app.wire import Body
 
 if TYPE_CHECKING:
     from app.ml.numerics.graphs.spectrum_view import SpectrumView

@@ -8,19 +8,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.suggestions import no_such
+from app.base.wire import Body, Wire
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Label
+from app.ml.kinds.query import Query, Subject
 from app.ml.models.model import Model, Predicted
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.models.raw_rows import grid, one_row, raw_matrix
-from app.ml.query import Query, Subject
 from app.ml.tables.cells import flaw, read_cells
 from app.ml.training.reporting import finite
-from app.suggestions import no_such
-from app.wire import Body, Wire
 
 
 class SweepAxis(Body):

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from app.errors import BodyTooLarge, InvalidRequest
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body, Wire
 from app.ml.contract.algorithm import JSON, Vector
 from app.ml.contract.labels import Label
+from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.trees.tree_rules import rules_of
-from app.ml.query import Query, Subject, declared
 from app.ml.training.reporting import readable
-from app.wire import Body, Wire
 
 if TYPE_CHECKING:
     from app.ml.numerics.trees.member_trees import MemberTrees

@@ -1,6 +1,6 @@
 """Failures of online sessions."""
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 
 
 class SessionNotFound(ValiantError):

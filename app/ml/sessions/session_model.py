@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Accepts, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.evaluation.report import Report

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault, place
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault, place
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
 from app.ml.online_learner import Rounds

@@ -9,8 +9,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import JobName
+from app.base.wire import Body
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.labels import Class, Label
 from app.ml.contract.task import TargetKind, Task
@@ -18,8 +20,6 @@ from app.ml.online_learner import Inputs, OnlineLearner
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.state import PreparationState
 from app.ml.sessions.learner_catalogue import AnyLearner, learner_entries
-from app.references import JobName
-from app.wire import Body
 
 
 class SessionInput(Body):

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.models import safetensors_format, state_format
 from app.ml.online_learner import Played

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.statistics.quantiles import HELD, Values, quantiles, quantiles_of_sorted
-from app.wire import Wire
 
 MOST_BINS = 50
 PERCENTILES = 0.01, 0.05, 0.1, 0.9, 0.95, 0.99

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.task import PredictionKind
 from app.ml.statistics.intervals import (
@@ -20,7 +21,6 @@ from app.ml.statistics.intervals import (
     percentile,
     student_t,
 )
-from app.wire import Wire
 
 
 class Metric(Wire):

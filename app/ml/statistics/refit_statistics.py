@@ -13,11 +13,11 @@ from itertools import combinations
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.statistics.histogram_and_box_plot import Bin, histogram
 from app.ml.statistics.intervals import Bounds, accelerated, percentile
 from app.ml.statistics.metric_value import rounded
-from app.wire import Wire
 
 FEWEST = 20
 """Refits in which a number must be defined, to estimate its spread."""

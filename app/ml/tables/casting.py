@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from app.faults import Fault, place
+from app.base.faults import Fault, place
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, InputColumn, TableColumn

@@ -7,11 +7,11 @@ import pyarrow as pa
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
+from app.base.wire import Wire
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.notation import CellTexts, Notation, OtherNotation
 from app.ml.statistics.histogram_and_box_plot import Bin, Percentile, Whiskers
 from app.ml.statistics.metric_value import Metric
-from app.wire import Wire
 
 Chunks = Callable[[], Iterator[pa.Array]]
 """Passes over one column, as often as needed; types as in `app.ml.contract.columns`."""

@@ -6,8 +6,9 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import BodyTooLarge, InvalidRequest
-from app.faults import Fault
+from app.base.errors import BodyTooLarge, InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body, Wire
 from app.ml.contract.algorithm import Matrix
 from app.ml.numerics.neighbours.dissimilarity_matrix import (
     Dissimilarity,
@@ -18,7 +19,6 @@ from app.ml.numerics.neighbours.dissimilarity_matrix import (
     inverse_cosine,
     learned_metric,
 )
-from app.wire import Body, Wire
 
 MOST_DISTANCES = 1_000_000
 """Distances of one response."""

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
-from app.validated_copy import ValidatedCopy
-from app.wire import Body
+from app.base.validated_copy import ValidatedCopy
+from app.base.wire import Body
 
 
 class PredictRows(Body):

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import BodyTooLarge, InvalidData, InvalidRequest
-from app.faults import Fault, place
+from app.base.errors import BodyTooLarge, InvalidData, InvalidRequest
+from app.base.faults import Fault, place
+from app.base.suggestions import closest, quoted
 from app.ml.contract.algorithm import Matrix
 from app.ml.contract.columns import InputColumn
 from app.ml.tables.cells import Flaw, flaw, read_cells
-from app.suggestions import closest, quoted
 
 MAX_FAULTS = 100
 """Faults listed in one refusal; its detail counts all of them."""

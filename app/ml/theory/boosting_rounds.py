@@ -9,9 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.calculator import Risk, TheoryResult, TheoryValue, counts, curve, value
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body
+from app.ml.contract.calculator import Risk, TheoryResult, TheoryValue, counts, curve, value
+from app.ml.kinds.query import Query
 from app.ml.numerics.learning_theory.boosting_edges import (
     adaboost_bounds,
     boost_by_majority_bound,
@@ -19,8 +21,6 @@ from app.ml.numerics.learning_theory.boosting_edges import (
     sufficient_rounds,
 )
 from app.ml.numerics.learning_theory.pac_bounds import least
-from app.ml.query import Query
-from app.wire import Body
 
 MOST_ROUNDS = 100_000
 

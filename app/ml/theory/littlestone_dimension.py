@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
-from app.ml.calculator import TheoryResult, value
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body
+from app.ml.contract.calculator import TheoryResult, value
+from app.ml.kinds.query import Query
 from app.ml.numerics.online_learning.littlestone import Littlestone
-from app.ml.query import Query
-from app.wire import Body
 
 
 class LittlestoneRequest(Body):

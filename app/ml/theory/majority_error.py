@@ -6,10 +6,10 @@ vote do not: `limit` is what remains.
 
 from pydantic import Field
 
-from app.ml.calculator import TheoryResult, counts, curve, value
+from app.base.wire import Body
+from app.ml.contract.calculator import TheoryResult, counts, curve, value
+from app.ml.kinds.query import Query
 from app.ml.numerics.learning_theory.majority_votes import limit, wrong_and_tied
-from app.ml.query import Query
-from app.wire import Body
 
 MOST_MEMBERS = 10_000
 

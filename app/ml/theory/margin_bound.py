@@ -8,7 +8,8 @@ import math
 
 from pydantic import Field
 
-from app.ml.calculator import (
+from app.base.wire import Body
+from app.ml.contract.calculator import (
     DELTA,
     INDEPENDENT,
     POINTS,
@@ -21,9 +22,8 @@ from app.ml.calculator import (
     notes,
     value,
 )
+from app.ml.kinds.query import Query
 from app.ml.numerics.support_vectors.vc_bounds import confidence_term, margin_dimension
-from app.ml.query import Query
-from app.wire import Body
 
 
 class MarginBoundRequest(Body):

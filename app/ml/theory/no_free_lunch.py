@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.calculator import TheoryResult, TheoryValue, curve, value
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body
+from app.ml.contract.calculator import TheoryResult, TheoryValue, curve, value
+from app.ml.kinds.query import Query
 from app.ml.numerics.learning_theory.free_lunch import LEARNERS, average_error, errors_by_labelling
-from app.ml.query import Query
-from app.wire import Body
 
 MOST_SAMPLES = 4096
 MOST_CASES = 2**20

@@ -11,9 +11,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.calculator import (
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body
+from app.ml.contract.calculator import (
     DELTA,
     INDEPENDENT,
     MOST_ROWS,
@@ -27,9 +28,8 @@ from app.ml.calculator import (
     notes,
     value,
 )
+from app.ml.kinds.query import Query
 from app.ml.numerics.learning_theory.pac_bounds import Capacity, accuracy, failure, log_size_allowed, rows_needed
-from app.ml.query import Query
-from app.wire import Body
 
 FORMULAS = {
     (False, False): "epsilon = (ln |H| + ln(1/delta)) / rows",

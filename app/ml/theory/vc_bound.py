@@ -10,9 +10,10 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.calculator import (
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body
+from app.ml.contract.calculator import (
     DELTA,
     INDEPENDENT,
     RISK,
@@ -28,10 +29,9 @@ from app.ml.calculator import (
     notes,
     value,
 )
+from app.ml.kinds.query import Query
 from app.ml.numerics.learning_theory.pac_bounds import least
 from app.ml.numerics.support_vectors.vc_bounds import confidence_term, simple_term, structural_minimum
-from app.ml.query import Query
-from app.wire import Body
 
 MOST_CLASSES = 200
 

@@ -11,9 +11,11 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.calculator import DELTA, Delta, TheoryResult, counts, curve, value
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.wire import Body, Wire
+from app.ml.contract.calculator import DELTA, Delta, TheoryResult, counts, curve, value
+from app.ml.kinds.query import Query
 from app.ml.numerics.learning_theory.shattering import (
     CLASSES,
     MOST_IN_THE_PLANE,
@@ -23,8 +25,6 @@ from app.ml.numerics.learning_theory.shattering import (
     shattered_instances,
 )
 from app.ml.numerics.support_vectors.vc_bounds import growth_term, log_growth, sauer
-from app.ml.query import Query
-from app.wire import Body, Wire
 
 MOST_POINTS = 8
 """Points of which every labelling is tried."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import JSON
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.tables.casting import training_of

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.labels import UNKNOWN, codes_of
 from app.ml.contract.progress import Progress
@@ -14,7 +14,7 @@ from app.ml.evaluation.group_splits import among, read_groups
 from app.ml.evaluation.report import Reuse
 from app.ml.evaluation.splits import Split, holdout
 from app.ml.evaluation.time_splits import TimeOrder, latest, read_times
-from app.ml.job import Loaded
+from app.ml.kinds.job import Loaded
 from app.ml.models import seen_rows
 from app.ml.models.model import Model
 from app.ml.models.seen_rows import SeenRows

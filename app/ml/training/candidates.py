@@ -14,12 +14,12 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from app.errors import InvalidRequest
-from app.faults import Fault, steps
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault, steps
+from app.base.validation import sentence
+from app.base.wire import Body
 from app.ml.training.counts import unscaled
 from app.ml.training.train_spec import AlgorithmSpec, TrainSpec
-from app.validation import sentence
-from app.wire import Body
 
 MOST = 1000
 """Candidates of one search."""

@@ -12,11 +12,11 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.base.suggestions import no_such
 from app.ml.contract.algorithm import Data, Task, Vector
 from app.ml.contract.labels import Class
-from app.suggestions import no_such
 
 AT = "/class_weight"
 Weight = Annotated[float, Field(gt=0, le=1e6)]

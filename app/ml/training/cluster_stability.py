@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.evaluation.splits import Split, kfold
 from app.ml.statistics.intervals import clopper_pearson

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from app.errors import InvalidData, ValiantError
+from app.base.errors import InvalidData, ValiantError
 from app.ml.contract.algorithm import Each, Labels, Vector
 from app.ml.training.column_subsets import ColumnSubsets, SubsetScore
 from app.ml.training.search import cost_of, order_of, standard_error

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.evaluation.splits import Split
 from app.ml.training.column_weights import column_weights

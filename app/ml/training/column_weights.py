@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from app.errors import InvalidData
-from app.faults import Fault
-from app.ml import nested
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.sparse_rows import dense
 from app.ml.training.fit import Fitted

@@ -10,7 +10,7 @@ import pyarrow as pa
 from app.ml.contract.algorithm import JSON, Labels, Task
 from app.ml.evaluation.holdout_reuse import held_out_by_all, whole, without
 from app.ml.evaluation.report import Reuse
-from app.ml.job import Loaded, Sheet
+from app.ml.kinds.job import Loaded, Sheet
 from app.ml.models import seen_rows
 from app.ml.models.header import Header
 from app.ml.preparation.target import Target

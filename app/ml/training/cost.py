@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from app.faults import Fault
-from app.ml import nested
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Accepts, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.task import PredictionKind

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.faults import Fault
-from app.ml import nested
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Learner
 from app.ml.contract.columns import TableColumn
 from app.ml.preparation.request import Preprocessing

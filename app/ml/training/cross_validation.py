@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from app.ml.catalogue.nested import meaning
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.evaluation.duplicates import Copies, Equal
 from app.ml.evaluation.evaluation import evaluate
@@ -21,7 +22,6 @@ from app.ml.evaluation.report import Fold
 from app.ml.evaluation.splits import Split, resample
 from app.ml.evaluation.validation import Validation
 from app.ml.models.conformal import UNCALIBRATED, Calibration
-from app.ml.nested import meaning
 from app.ml.preparation.preparation import Preparation
 from app.ml.statistics.metric_value import Metric
 from app.ml.training.fit import Fitted, calibrate_by_folds, evaluate_rows, fit_rows

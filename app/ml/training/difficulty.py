@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from app.errors import InvalidData
-from app.faults import Fault
-from app.ml import nested
-from app.ml.catalogue import catalogue
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Labels
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn

@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ml.contract.algorithm import in_turn, silent
 from app.ml.contract.given_kinds import KindName
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation import duplicates
-from app.ml.job import Estimate, RowLook, Source
+from app.ml.kinds.job import Estimate, RowLook, Source
 from app.ml.training.drawn_rows import draw
 from app.ml.training.plan import Plan
 

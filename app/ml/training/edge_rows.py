@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml import nested
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Form
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation

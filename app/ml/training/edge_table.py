@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.relations import Edges
 from app.ml.preparation.arrow_columns import measured

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.ml import nested
-from app.ml.catalogue import find
+from app.base.wire import Wire
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
+from app.ml.catalogue.nested import meaning
 from app.ml.contract.algorithm import Inputs, Labels, Matrix, Size, Vector
 from app.ml.evaluation.evaluation import Evaluation, of_classes, of_numbers
 from app.ml.evaluation.splits import Split
-from app.ml.nested import meaning
 from app.ml.numerics.ensembles.greedy_selection import TIE, diversity, selected
 from app.ml.preparation.target_transform import carried, in_units
 from app.ml.statistics.intervals import Resamples
@@ -25,7 +26,6 @@ from app.ml.statistics.metric_value import MEASURES, Metric, fold_mean
 from app.ml.statistics.resampling import Rows
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from app.wire import Wire
 
 MOST = 50
 """Candidates whose predictions are kept, the best so far: as many as may sit on a committee."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.training.train_spec import TrainSpec
 

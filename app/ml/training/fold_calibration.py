@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import FittedLearner, Labels, Vector
 from app.ml.evaluation.splits import Split
 from app.ml.models import state_format

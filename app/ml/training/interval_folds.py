@@ -1,6 +1,6 @@
 """Folds that are fitted for prediction intervals alone, where too few rows are held out to bound a target."""
 
-from app.ml import nested
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Task
 from app.ml.models.conformal import ENOUGH
 from app.ml.models.cv_plus import MOST_ROWS

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.faults import Fault
-from app.ml import nested
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.request import Preprocessing
 from app.ml.training.feature_choice import chosen_features

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import TableColumn
 

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Context, Data, Fit, Labels, Progress, StreamedRows, Vector
 from app.ml.contract.streamed_rows import blocks_of
 from app.ml.evaluation.splits import Split

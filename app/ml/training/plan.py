@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml import nested
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Accepts, Form, Inputs, Learner, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.arrow_columns import RawColumn

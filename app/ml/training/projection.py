@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from app.faults import Fault
-from app.ml.catalogue import find
+from app.base.faults import Fault
+from app.base.suggestions import no_such
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import JSON, FittedLearner, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.task import PredictionKind
@@ -17,7 +18,6 @@ from app.ml.models.model import Model
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.projected import Projected
 from app.ml.training.train_spec import TrainSpec
-from app.suggestions import no_such
 
 AT = "/preprocessing/projection"
 OF_COORDINATES = next(task for task in Task if task.record.prediction is PredictionKind.COORDINATES)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from app.faults import Fault
-from app.ml import nested
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Labels, Task
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import TableColumn

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
-from app.ml.catalogue import find
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Meaning
 from app.ml.contract.relations import Relations
 from app.ml.preparation.arrow_columns import Raw

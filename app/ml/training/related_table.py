@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import TableColumn

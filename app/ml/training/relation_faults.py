@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.faults import Fault
-from app.ml import nested
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import JSON, Form, Meaning, Task
 from app.ml.contract.columns import InputColumn, TableColumn
 from app.ml.training.edge_table import edge_faults

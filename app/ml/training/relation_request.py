@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from app.references import DatasetReference
-from app.wire import Body
+from app.base.references import DatasetReference
+from app.base.wire import Body
 
 MOST_SQUARE_ROWS = 10_000
 """Rows of a square table."""

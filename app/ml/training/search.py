@@ -16,9 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData, ValiantError
-from app.ml import nested
-from app.ml.catalogue import find
+from app.base.errors import InvalidData, ValiantError
+from app.base.wire import Wire
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Each, Labels, Vector, in_turn
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.duplicates import Copies, warnings
@@ -31,7 +32,6 @@ from app.ml.training.ranking_criteria import CRITERIA, Q, higher_is_better, of_a
 from app.ml.training.structural_risk import STRUCTURAL_RISK, CandidateCapacity, Risk, vacuous
 from app.ml.training.train_spec import TrainSpec
 from app.ml.training.training_set import TrainingSet
-from app.wire import Wire
 
 SEPARATION = "separation"
 TIE = 1e-9

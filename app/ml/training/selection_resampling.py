@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Each, Labels, in_turn
 from app.ml.evaluation.splits import holdout
 from app.ml.statistics.metric_value import Metric, proportion
 from app.ml.statistics.selection_stability import selection_stability
 from app.ml.training.column_selection import SelectionLimits, Strategy, path_of
 from app.ml.training.column_subsets import ColumnSubsets
-from app.wire import Wire
 
 
 class ColumnFrequency(Wire):

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Vector
 from app.ml.statistics.metric_value import Metric, fold_mean
 from app.ml.training.column_selection import SelectionPath
 from app.ml.training.column_subsets import ColumnSubsets
 from app.ml.training.selection_resampling import SelectionStability
-from app.wire import Wire
 
 
 def doubts(

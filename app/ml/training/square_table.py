@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Accepts, Meaning
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.numerics.linear_algebra.definiteness import negative_spectrum

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
-from app.errors import InvalidData
-from app.faults import Fault
-from app.ml.catalogue import catalogue, find
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.ml.catalogue.algorithm_files import catalogue, find
 from app.ml.contract.algorithm import JSON, ColumnUnits
 from app.ml.contract.labels import Class
 from app.ml.models.header import Header

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.ml.catalogue import catalogue, find
+from app.base.errors import InvalidData
+from app.base.wire import Wire
+from app.ml.catalogue.algorithm_files import catalogue, find
 from app.ml.contract.algorithm import Algorithm, Labels
 from app.ml.contract.capacity import Capacity, planes
 from app.ml.numerics.support_vectors.vc_bounds import FAILURE, confidence_term, growth_term
 from app.ml.training.fit import fit_rows
 from app.ml.training.training_set import TrainingSet
-from app.wire import Wire
 
 STRUCTURAL_RISK = "structural_risk"
 

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.faults import Fault
+from app.base.faults import Fault
+from app.ml.catalogue.nested import PLAIN, meaning
 from app.ml.contract.algorithm import JSON, Data, FittedLearner, Labels, Matrix, Task, Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of
@@ -22,7 +23,6 @@ from app.ml.evaluation.splits import holdout
 from app.ml.evaluation.time_splits import latest, read_times
 from app.ml.models.header import Header
 from app.ml.models.model import Model
-from app.ml.nested import PLAIN, meaning
 from app.ml.preparation.target import Target, read_target
 from app.ml.statistics.intervals import CONFIDENCE, Resamples
 from app.ml.statistics.resampling import Rows

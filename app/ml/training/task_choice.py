@@ -7,8 +7,8 @@ algorithm predicts these, and nothing in the request is about numbers. Least squ
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from app.faults import Fault
-from app.ml import nested
+from app.base.faults import Fault
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Algorithm, Learner, TargetKind, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.training.train_spec import TrainSpec

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.faults import Fault, place
-from app.ml import nested
-from app.ml.catalogue import catalogue
+from app.base.faults import Fault, place
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Accepts
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn

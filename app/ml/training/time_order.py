@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation

@@ -9,7 +9,7 @@ from app.ml.contract.algorithm import JSON, Each, in_turn
 from app.ml.contract.progress import Reporter, Stages, unheard
 from app.ml.evaluation.evaluation import EXAMPLES
 from app.ml.evaluation.reliability import Bins
-from app.ml.job import Trained, stacked
+from app.ml.kinds.job import Trained, stacked
 from app.ml.models import seen_rows
 from app.ml.models.background import Background
 from app.ml.models.conformal import ENOUGH, UNCALIBRATED, Calibration, chosen

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import Field
 
-from app.ml.catalogue import any_algorithm
+from app.base.wire import Body
+from app.ml.catalogue.algorithm_files import any_algorithm
 from app.ml.contract.algorithm import Algorithm, Learner, Params, Task
 from app.ml.contract.given_kinds import KindName
 from app.ml.evaluation.validation import Validation
 from app.ml.preparation.request import Preprocessing
 from app.ml.training.class_weights import ClassWeight
 from app.ml.training.relation_request import RelationRequest
-from app.wire import Body
 
 if TYPE_CHECKING:
     AlgorithmSpec: TypeAlias = Learner

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 
-from app.errors import InvalidData
-from app.faults import Fault
-from app.ml.catalogue import catalogue
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import JSON, Fit, Size, Task
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.labels import UNKNOWN, Class, codes_of

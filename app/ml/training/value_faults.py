@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from app.faults import Fault
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.formula import Misread, columns, evaluate, parse

@@ -5,6 +5,7 @@ from itertools import combinations
 
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Task
 from app.ml.evaluation.cluster_agreement import between
 from app.ml.evaluation.paired_differences import better, difference, with_draws
@@ -12,7 +13,6 @@ from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
 from app.ml.training.table_evaluation import EvaluatedModel
-from app.wire import Wire
 
 
 class VersionPair(Wire):

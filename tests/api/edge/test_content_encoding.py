@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api.edge.content_encoding import FED, STEP, Inflater, MalformedEncoding, inflated
-from app.errors import BodyTooLarge
+from app.base.errors import BodyTooLarge
 
 JSON = "application/json"
 ROWS = np.array([[0.1, 0.2, 3.0], [-1.5, 1 / 3, 6.0]])

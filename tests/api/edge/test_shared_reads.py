@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from app.api.edge.shared_reads import SECONDS, SharedReads
-from app.project_context import PROJECT
+from app.base.project_context import PROJECT
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 

@@ -21,9 +21,9 @@ from app.api.fast import connection, write_batching
 from app.api.fast.head import END, read_head
 from app.api.fast.head_cache import HeadCache, PreparedRequest
 from app.api.fast.write_batching import Gathering, Turn
+from app.commands.serve import configured
 from app.main import create_app
-from app.serve import configured
-from app.services.predictions import Predictions
+from app.services.predictions.predictions import Predictions
 
 ROWS = {"columns": ["length", "width", "size"], "data": [[5.1, 0.2, "small"], [None, 1.5, "large"]]}
 HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) .*?\r\ncontent-length: (\d+)\r\n.*?\r\n\r\n", re.DOTALL)

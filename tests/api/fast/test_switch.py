@@ -7,8 +7,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.api import fast
+from app.base.settings import Settings
 from app.main import create_app
-from app.settings import Settings
 from tests.api.fast.test_connection import ROWS, normalised, read, request_of, serving
 
 

@@ -1,7 +1,7 @@
 import jsonschema_rs
 import pytest
 
-from app.ml.catalogue import every_entry
+from app.ml.catalogue.algorithm_files import every_entry
 
 
 def test_the_catalogue_is_served_whole_and_in_pages(client):

@@ -20,7 +20,7 @@ import pytest
 
 from app.api.uploads.multipart import MOST_PARTS
 from app.api.uploads.spool import WRITE_BYTES, Spool
-from app.errors import StorageFull
+from app.base.errors import StorageFull
 
 CSV = b"age,plan\n31,pro\n44,\n"
 

@@ -7,10 +7,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.services import database_counts as census
-from app.store.tables import WorkerRow
+from app.services.observability import database_counts as census
+from app.store.jobs.job_tables import WorkerRow
 from migrations.schema_revision import downgrade, upgrade
-from tests.api.test_database_away import frozen
+from tests.api.edge.test_database_away import frozen
 
 READY = {"not_draining": True, "database": True, "schema": True, "access": True, "cache": True, "broker": True}
 

@@ -138,7 +138,8 @@ def test_head_of_the_events_of_a_waiting_job_ends_at_once(api_factory, request_b
 @pytest.mark.slow
 def test_shutting_down_is_announced_and_ends_streams_whole(stack_factory, request_body):
     """Also: hundreds of clients that hang up leave no connection to the database behind."""
-    from app import ports, processes
+    from app.commands import processes
+    from app.processes import ports
 
     stack = stack_factory()
     with ports.listen("127.0.0.1", 0) as free:

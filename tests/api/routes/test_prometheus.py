@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 from starlette.testclient import TestClient
 
-from app.health import check
+from app.processes.health import check
 
 ROWS = {"rows": [{"length": 5.0, "width": 0.2, "size": "small"}, {"length": 6.0, "width": 2.0, "size": "large"}]}
 
@@ -79,7 +79,7 @@ def test_counts_where_models_were_found(services, publish, settings):
 
 
 def test_the_thousandth_model_is_the_last_with_a_name():
-    from app.services.prediction_counts import MOST_MODELS, OTHER, Tally
+    from app.services.predictions.prediction_counts import MOST_MODELS, OTHER, Tally
 
     tally = Tally()
     for number in range(MOST_MODELS + 5):
@@ -92,8 +92,8 @@ def test_the_thousandth_model_is_the_last_with_a_name():
 
 
 def test_counts_jobs_and_the_age_of_the_queue(database_factory, add_iris):
+    from app.composition.wiring import build
     from app.main import create_app
-    from app.wiring import build
 
     own = database_factory()
     services = build(own, role="api")
@@ -116,8 +116,8 @@ def test_counts_jobs_and_the_age_of_the_queue(database_factory, add_iris):
 
 
 def test_a_scrape_does_not_wait_for_a_database_that_does_not_respond(database_factory):
+    from app.composition.wiring import build
     from app.main import create_app
-    from app.wiring import build
 
     own = database_factory()
     services = build(own, role="api")
@@ -138,7 +138,8 @@ def test_a_scrape_does_not_wait_for_a_database_that_does_not_respond(database_fa
 
 
 def test_a_worker_shows_its_attempts_and_slots(stack, client, add_iris, services):
-    from app import ports, processes
+    from app.commands import processes
+    from app.processes import ports
 
     with ports.listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 
 import app
-from app.processes import variables
-from app.settings import Settings
-from app.up import running
+from app.base.settings import Settings
+from app.commands.processes import variables
+from app.commands.up import running
 
 from . import bodies, mlserver
 from .load import Ask

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import httpx
 import psutil
 
-from app.ports import listen
+from app.processes.ports import listen
 
 SERVER_CORE, LOAD_CORE = 0, 1
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")

@@ -15,9 +15,9 @@ import httpx
 import numpy as np
 import orjson
 
-from app.processes import variables
-from app.settings import Settings
-from app.up import running
+from app.base.settings import Settings
+from app.commands.processes import variables
+from app.commands.up import running
 
 from .bodies import JSON
 from .contestants import await_job

@@ -6,9 +6,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
-from app.ml import nested
 from app.ml.algorithms import additive
-from app.ml.catalogue import find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import ColumnUnits, Data, Inputs, Size, Task
 from app.ml.numerics.curve_points import curve_points
 

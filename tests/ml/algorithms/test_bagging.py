@@ -5,9 +5,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from app.ml import nested
 from app.ml.algorithms import bagging
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Data, Task
 
 catalogue()  # which says what a learner may be

@@ -10,10 +10,10 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from app.errors import InvalidData
-from app.ml import nested
+from app.base.errors import InvalidData
 from app.ml.algorithms import adaboost, boost_majority, ecoc, gradient_boosting, logitboost
-from app.ml.catalogue import catalogue, find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import catalogue, find
 from app.ml.contract.algorithm import Context, Data, Task
 
 catalogue()  # which says what a learner may be

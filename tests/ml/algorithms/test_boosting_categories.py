@@ -7,7 +7,7 @@ import pytest
 from sklearn import ensemble
 
 from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Accepts, Context, Data, Task
 from app.ml.numerics.boosting import gradient_trees
 from app.ml.numerics.boosting.compiled.splits import NAMED

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from app.ml import nested
 from app.ml.algorithms import ecoc
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Data, Task
 
 

@@ -8,11 +8,11 @@ import pytest
 import scipy
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from app.errors import InvalidData
-from app.ml import nested
+from app.base.errors import InvalidData
 from app.ml.algorithms import additive, committee, random_subspace, stacking
 from app.ml.algorithms import feature_weighted_stacking as weighted
-from app.ml.catalogue import catalogue, find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import catalogue, find
 from app.ml.contract.algorithm import Context, Data, FittedLearner, Task
 from app.ml.models.model import decode
 from app.ml.numerics.sampling.folds import dealt, out_of_fold

@@ -6,7 +6,7 @@ from scipy import integrate, stats
 from sklearn import datasets
 from sklearn.covariance import ledoit_wolf
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import gaussian
 from app.ml.algorithms.gaussian import Gaussian
 from app.ml.contract.algorithm import ColumnUnits, Context, Data, Task

@@ -15,7 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KernelDensity
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms.generative_bayes import GenerativeBayes, explain, fit, predict, summary
 from app.ml.contract.algorithm import ColumnUnits, Context, Data, Task
 from app.ml.numerics.density import class_columns, nonparametric

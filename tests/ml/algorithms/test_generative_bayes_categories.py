@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Task
 from app.ml.models.model import decode
 from app.ml.training.plan import plan

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn import datasets, ensemble, linear_model, model_selection, tree
 
-from app.ml import nested
-from app.ml.catalogue import find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Data, Task
 
 FOLDS, TURNS = 5, 2

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms.imported_trees import ALGORITHM, ImportedTrees, State, predict, sums
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.models import state_format

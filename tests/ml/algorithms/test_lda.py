@@ -5,7 +5,7 @@ import pytest
 from sklearn import datasets
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import lda
 from app.ml.algorithms.generative_bayes import GenerativeBayes
 from app.ml.algorithms.generative_bayes import fit as fit_bayes

@@ -8,7 +8,7 @@ from scipy.special import softmax
 from sklearn import datasets
 from sklearn.linear_model import LogisticRegression as Peer
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import logistic
 from app.ml.contract.algorithm import Affine, Context, Data, Task
 from app.ml.contract.sparse_rows import SparseRows

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist, pdist
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import mds, pca
 from app.ml.algorithms.mds import MDS
 from app.ml.contract.algorithm import Context, Data, Meaning, Task

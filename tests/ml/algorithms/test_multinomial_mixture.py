@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import multinomial_mixture
 from app.ml.algorithms.multinomial_mixture import MultinomialMixture
 from app.ml.contract.algorithm import Context, Data, Task

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LinearRegression, Ridge
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.algorithms.decision_tree import DecisionTree, State, explain, fit, predict, rules, summary
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.models import state_format

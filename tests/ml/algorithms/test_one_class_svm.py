@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from sklearn.datasets import make_moons
 from sklearn.svm import OneClassSVM as Peer
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import one_class_svm as one_class
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.kernel_functions.rbf_kernel import Rbf

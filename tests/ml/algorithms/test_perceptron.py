@@ -6,7 +6,7 @@ import scipy
 from sklearn import datasets
 from sklearn.linear_model import Perceptron as Peer
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import perceptron
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.sparse_rows import SparseRows

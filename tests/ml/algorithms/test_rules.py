@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.algorithms import rules
 from app.ml.algorithms.decision_tree import DecisionTree
 from app.ml.algorithms.decision_tree import fit as fit_tree

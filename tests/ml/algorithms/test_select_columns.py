@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import datasets, linear_model, preprocessing
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import select_columns
 from app.ml.contract.algorithm import Context, Data, Task
 

@@ -6,10 +6,10 @@ from sklearn import datasets
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
+from app.ml.catalogue.nested import context
 from app.ml.contract.algorithm import Data, Task
 from app.ml.contract.data import Unlabelled
-from app.ml.nested import context
 
 ALGORITHM = find("self_training").algorithm
 

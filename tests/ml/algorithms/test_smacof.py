@@ -7,7 +7,7 @@ from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.manifold import smacof as peer
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms.smacof import Smacof, fit, predict, summary
 from app.ml.contract.algorithm import Context, Data, Meaning, Task
 from app.ml.contract.relations import Edges, Relations

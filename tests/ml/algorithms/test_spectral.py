@@ -8,10 +8,10 @@ from scipy.sparse import csgraph
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
-from app.ml import nested
 from app.ml.algorithms.agglomerative import ALGORITHM as AGGLOMERATIVE
 from app.ml.algorithms.kmeans import ALGORITHM as KMEANS
 from app.ml.algorithms.spectral import Spectral, fit, predict, summary
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Context, Data, Meaning, Task
 from app.ml.contract.relations import Edges, Relations
 from app.ml.numerics.graphs.graph_cuts import cuts

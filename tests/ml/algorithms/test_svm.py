@@ -10,7 +10,7 @@ from sklearn import datasets
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import perceptron, svm
 from app.ml.contract.algorithm import Affine, Context, Data, Meaning, Task
 from app.ml.contract.relations import Relations

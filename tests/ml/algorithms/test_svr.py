@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import datasets, svm
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import svr
 from app.ml.contract.algorithm import Context, Data, Task
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import datasets
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import svm
 from app.ml.algorithms.transductive_svm import ALGORITHM, TransductiveSVM, decision, fit, predict, summary
 from app.ml.contract.algorithm import Context, Data, Meaning, Size, Task

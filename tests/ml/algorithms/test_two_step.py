@@ -6,8 +6,8 @@ from sklearn import datasets
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier
 
-from app.ml import nested
-from app.ml.catalogue import find
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Data, Inputs, Size, Task
 from app.ml.contract.data import Unlabelled
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from app.ml import nested
-from app.ml.catalogue import Entry, catalogue
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import Entry, catalogue
 from app.ml.contract.algorithm import Accepts, Data, Fit, Params, TargetKind, Task
 from app.ml.contract.data import Unlabelled
 from app.ml.contract.task import PredictionKind

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ml.contract.task import PredictionKind
 from tests.ml.contract.conftest import Case
 

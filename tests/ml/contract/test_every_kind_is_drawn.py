@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Accepts
 from app.ml.contract.task import TargetKind, TargetUse
 from app.ml.evaluation.validation import Validation

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from app.errors import GoldenMismatch
+from app.base.errors import GoldenMismatch
 from app.ml.models.cluster_description import offered_outputs
 from app.ml.models.golden import ROWS, check_golden
 from app.ml.models.model import decode

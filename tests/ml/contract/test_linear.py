@@ -11,8 +11,8 @@ import app.ml
 from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, Sheet, Source
 from app.ml.jobs.bootstrap import KIND
+from app.ml.kinds.job import Inputs, Sheet, Source
 
 CORE = Path(app.ml.__file__).parent
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.notation import MISSING, Notation, read_and_misfits
-from app.ml.job import Sheet
+from app.ml.kinds.job import Sheet
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.state import learn

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.algorithm import Accepts, Form, Meaning, TargetUse
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.evaluation.validation import Validation

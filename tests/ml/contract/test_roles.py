@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.algorithm import Accepts, silent
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode

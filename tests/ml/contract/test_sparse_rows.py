@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Accepts, Context, Data, Task
 from app.ml.contract.sparse_rows import SparseRows, beside, sparse
 from app.ml.models import state_format

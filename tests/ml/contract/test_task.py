@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import app
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Algorithm, Fit, Params
 from app.ml.contract.task import RECORDS, PredictionKind, TargetKind, TargetUse, Task
 from app.ml.statistics.metric_value import MEASURES

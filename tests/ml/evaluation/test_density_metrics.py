@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, FittedLearner, Task
 from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.predictions import of_training_rows, predictions

@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 from sklearn.metrics import r2_score
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml import evaluation
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, FittedLearner, Params, Task
 from app.ml.evaluation.evaluation import evaluate
 from app.ml.evaluation.metrics_across_folds import across_folds

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from app.ml import nested
 from app.ml.algorithms import bagging, decision_tree, logistic, perceptron, random_forest, svm
-from app.ml.catalogue import catalogue
+from app.ml.catalogue import nested
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.capacity import Capacity, Compression, GibbsRisk, Mistakes
 from app.ml.evaluation.guarantees import Errors, Evidence, guarantees, without_holdout

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import TimeSeriesSplit
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.evaluation.time_splits import expanding, latest, read_times
 
 TIMES = st.lists(st.integers(0, 9), min_size=1, max_size=60).map(

@@ -6,7 +6,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_iris
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, FittedLearner, Task
 from app.ml.evaluation import predictions
 from app.ml.evaluation.tree_metrics import cophenetic

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import CorruptModel, InvalidData, InvalidRequest
+from app.base.errors import CorruptModel, InvalidData, InvalidRequest
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, calibrate, evaluate, update
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.models import safetensors_format
 from app.ml.models.header import CALIBRATED_FORMAT
 from app.ml.models.model import decode, encode

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import CorruptModel, InvalidData, InvalidRequest
+from app.base.errors import CorruptModel, InvalidData, InvalidRequest
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.jobs import combine, evaluate
+from app.ml.kinds.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.models import safetensors_format, seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.header import read_header

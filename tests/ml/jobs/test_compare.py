@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from sklearn import metrics as peers
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import compare, evaluate
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.tables.casting import recast_columns, recast_table
 from app.ml.training.plan import plan
 from app.ml.training.train import train

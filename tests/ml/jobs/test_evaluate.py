@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs.evaluate import KIND, EvaluateRequest
+from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 import scipy
 
-from app.errors import InvalidRequest, NoInterval
+from app.base.errors import InvalidRequest, NoInterval
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.jobs import optimise
+from app.ml.kinds.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.training.plan import plan

@@ -6,8 +6,8 @@ import pytest
 
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, Sheet, Source
 from app.ml.jobs import bootstrap, search, train
+from app.ml.kinds.job import Inputs, Sheet, Source
 from app.ml.training import plan as planning
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"

@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import predict
 from app.ml.jobs.predict import PredictJobRequest
+from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode
 from app.ml.training.plan import plan

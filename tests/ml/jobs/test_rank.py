@@ -7,11 +7,11 @@ from scipy import stats
 from sklearn.feature_selection import f_classif, mutual_info_classif, r_regression
 from sklearn.metrics import mutual_info_score
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.progress import unheard
 from app.ml.evaluation.measure_choice import ENOUGH
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs.rank import KIND, RankRequest
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.numerics.dependence.quantile_bins import quantile_bins
 from app.ml.training.plan import plan
 from app.ml.training.training_set import TrainingSet

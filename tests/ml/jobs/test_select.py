@@ -9,11 +9,11 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs.select import KIND, SelectRequest
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.training_set import TrainingSet

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import suggest
+from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.numerics.acquisition.improvement import log_expected_improvement

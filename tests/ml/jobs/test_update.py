@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, evaluate, update
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.models.model import decode
 from app.ml.training.plan import plan
 from app.ml.training.projection import Projection

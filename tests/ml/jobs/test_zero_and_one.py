@@ -7,8 +7,8 @@ import pytest
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
 from app.ml.contract.task import Task
-from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import bootstrap, rank, reproduce, search, select, train
+from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from tests.ml.jobs.test_evaluate import NOWHERE

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import CorruptModel, InvalidData, InvalidRequest
+from app.base.errors import CorruptModel, InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.conformal import Calibration, chosen

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.algorithms import knn, linear, ridge
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.splits import holdout, kfold
 from app.ml.models import cv_plus, safetensors_format, state_format

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import CorruptModel, InvalidData, RetiredFormat
+from app.base.errors import CorruptModel, InvalidData, RetiredFormat
 from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.header import read_header

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.models import safetensors_format
 
 ARRAYS = hnp.arrays(

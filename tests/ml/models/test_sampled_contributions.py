@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import BodyTooLarge, CorruptModel
+from app.base.errors import BodyTooLarge, CorruptModel
 from app.ml.contract.columns import TableColumn
 from app.ml.models import contributions, safetensors_format
 from app.ml.models.contributions import contributions_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.models.seen_rows import SeenRows, decode, encode, recognise
 from app.ml.preparation.row_hashes import row_hashes
 

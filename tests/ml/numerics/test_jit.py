@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.errors import StartFailed
+from app.base.errors import StartFailed
 from app.ml.numerics import kernel_folders, kernel_locks, processor
 from app.ml.numerics.decoding import json_numbers
 from app.ml.numerics.jit import TEXT, inner, kernel
@@ -135,7 +135,10 @@ def test_a_frozen_process_that_holds_the_lock_holds_up_nobody(nowhere, monkeypat
 
 
 def test_catalogue_costs_no_numba():
-    code = "import sys; from app.ml.catalogue import catalogue; catalogue(); sys.exit('numba' in sys.modules)"
+    code = (
+        "import sys; from app.ml.catalogue.algorithm_files import catalogue; catalogue(); "
+        "sys.exit('numba' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -10,19 +10,19 @@ import pytest
 import scipy
 from sklearn import datasets
 
-from app.ml.catalogue import catalogue
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.charts.numbers import short
 from app.ml.charts.specification import complete
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.task import Task
 from app.ml.evaluation.report import Report
+from app.ml.kinds.plot import PlotSubject
+from app.ml.kinds.query import Subject
 from app.ml.models.contributions import contributions_of
 from app.ml.models.golden import golden_table
 from app.ml.models.model import decode
 from app.ml.operations import plot_entries
-from app.ml.plot import PlotSubject
 from app.ml.queries.tree import TreeRequest, tree
-from app.ml.query import Subject
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec

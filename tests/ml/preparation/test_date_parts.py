@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.algorithm import Accepts
 from app.ml.contract.columns import TableColumn
 from app.ml.models import stored_preparation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import PolynomialFeatures
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Accepts
 from app.ml.preparation.formula import columns, evaluate, parse
 from app.ml.preparation.preparation import Preparation

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from sklearn.datasets import load_digits
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Accepts
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.row_blocks import BLOCK

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.preparation.row_hashes import row_hashes
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)

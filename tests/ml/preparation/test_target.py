@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import TargetKind
 from app.ml.preparation.target import read_target, read_weights
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from app.errors import CorruptModel, InvalidRequest
+from app.base.errors import CorruptModel, InvalidRequest
 from app.ml.contract.columns import ColumnKind, InputColumn, TableColumn
 from app.ml.models.header import read_header
 from app.ml.models.member_view import View, common

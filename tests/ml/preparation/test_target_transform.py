@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.algorithms import linear
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.models.model import decode
@@ -57,7 +57,7 @@ def test_targets_without_the_function_are_refused_by_row(how, bad):
 
 
 def test_classes_have_no_such_functions():
-    from app.errors import InvalidRequest
+    from app.base.errors import InvalidRequest
 
     with pytest.raises(InvalidRequest) as refusal:
         run(pa.table({"x": [1.0, 2, 3, 4], "y": list("abab")}), "ridge", target="y", preprocessing={"target": "log"})

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.header import TEXT_FORMAT

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.preparation import text_terms
 from app.ml.preparation.text_request import TextColumn
 from app.ml.preparation.vocabulary import Vocabulary

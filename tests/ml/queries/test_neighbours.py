@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 from scipy.spatial.distance import cdist
 
-from app.errors import BodyTooLarge, InvalidData
+from app.base.errors import BodyTooLarge, InvalidData
 from app.ml.contract.columns import TableColumn
+from app.ml.kinds.query import Subject
 from app.ml.models.model import decode
 from app.ml.queries import explain, neighbours
 from app.ml.queries.neighbours import NeighboursRequest
-from app.ml.query import Subject
 from app.ml.tables.row_forms import PredictRequest
 from app.ml.training.plan import plan
 from app.ml.training.train import train

@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import BodyTooLarge, InvalidRequest
+from app.base.errors import BodyTooLarge, InvalidRequest
 from app.ml.contract.columns import TableColumn
+from app.ml.kinds.query import Subject
 from app.ml.models.model import decode
 from app.ml.queries import tree
 from app.ml.queries.tree import TreeRequest
-from app.ml.query import Subject
 from app.ml.training.plan import plan
 from app.ml.training.train import train
 from app.ml.training.train_spec import TrainSpec

@@ -9,10 +9,10 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Inputs, JobContext, Sheet, Source
 from app.ml.jobs.bootstrap import KIND
+from app.ml.kinds.job import Inputs, JobContext, Sheet, Source
 from app.ml.statistics.refit_statistics import distribution, ellipses, rectangle
 
 N, NOWHERE = 120, UUID(int=0)

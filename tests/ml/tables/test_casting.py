@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.jobs import evaluate, search
+from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.tables.cell_casting import recast_cells

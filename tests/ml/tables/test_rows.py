@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import BodyTooLarge, InvalidData, InvalidRequest
+from app.base.errors import BodyTooLarge, InvalidData, InvalidRequest
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.missing_markers import MISSING as MISSING_MARKERS
 from app.ml.contract.notation import Notation

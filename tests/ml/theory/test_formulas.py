@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter
 from scipy import stats
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.numerics.learning_theory.boosting_edges import boost_by_majority_bound
 from app.ml.numerics.learning_theory.majority_votes import limit, wrong_and_tied
 from app.ml.operations import calculator_entries

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 from sklearn.svm import SVC
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.numerics.learning_theory.shattering import (
     CLASSES,
     by_halfspace,

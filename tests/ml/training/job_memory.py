@@ -17,14 +17,14 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Inputs, Sheet, Source
 from app.ml.jobs.train import KIND, TrainRequest
+from app.ml.kinds.job import Inputs, Sheet, Source
 from app.ml.numerics.compiled_kernels import load_from_disk
 from app.ml.operations import kinds
 from app.ml.training.plan import plan
-from app.process_memory import give_back, limit
+from app.processes.process_memory import give_back, limit
 from workers.mapped_dataset import spooled, spooled_rows
 from workers.template import written
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sklearn import datasets
 
 from app.ml.contract.columns import TableColumn
-from app.ml.job import Sheet, Source
+from app.ml.kinds.job import Sheet, Source
 from app.ml.tables.column_sheet import describe
 from app.ml.training.dry_run import row_look
 from app.ml.training.plan import plan

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.training import candidates
 from app.ml.training.candidates import SearchSpec
 

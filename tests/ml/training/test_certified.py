@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, Source
 from app.ml.jobs import search, select
+from app.ml.kinds.job import Inputs, Source
 from app.ml.models.header import read_header
 from app.ml.models.model import decode
 from app.ml.training import cost, out_of_core

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.algorithms import linear_sgd, perceptron
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn

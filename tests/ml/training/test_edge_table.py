@@ -7,7 +7,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.relations import Edges
 from app.ml.models.model import decode

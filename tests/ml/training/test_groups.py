@@ -4,14 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.algorithm import Data, Task
 from app.ml.contract.progress import unheard
 from app.ml.evaluation.evaluation import evaluate as measure
 from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.validation import Validation
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import bootstrap, search
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.training.cross_validation import Fits, validate
 from app.ml.training.plan import plan
 from app.ml.training.train_spec import TrainSpec

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.models.model import decode
 from app.ml.training import cost

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData, InvalidRequest
-from app.ml.catalogue import find
+from app.base.errors import InvalidData, InvalidRequest
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.columns import TableColumn
 from app.ml.numerics.clustering.pair_constraints import together
 from app.ml.training.pair_table import pair_faults, read_pairs

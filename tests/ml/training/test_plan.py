@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
 from app.ml.training.column_faults import MAX_CLASSES

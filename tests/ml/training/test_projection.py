@@ -7,7 +7,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
-from app.errors import CorruptModel, InvalidRequest
+from app.base.errors import CorruptModel, InvalidRequest
 from app.ml.models.golden import check_golden
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, encode

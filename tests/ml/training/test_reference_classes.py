@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
 from app.ml.training.plan import plan

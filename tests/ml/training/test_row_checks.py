@@ -6,7 +6,7 @@ import pytest
 
 from app.ml.evaluation import like_groups
 from app.ml.evaluation.like_groups import drawn_groups
-from app.ml.job import Source
+from app.ml.kinds.job import Source
 from app.ml.training import drawn_rows, row_checks
 from app.ml.training.dry_run import row_look
 from app.ml.training.plan import plan

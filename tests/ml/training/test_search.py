@@ -8,7 +8,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
 from app.ml.evaluation import splits

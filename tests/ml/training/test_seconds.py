@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from app.ml import nested as learners
-from app.ml.catalogue import catalogue, find
+from app.ml.catalogue import nested as learners
+from app.ml.catalogue.algorithm_files import catalogue, find
 from app.ml.contract.algorithm import Data, Size, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.job import JobContext, Sheet
 from app.ml.jobs.search import SearchRequest, check
+from app.ml.kinds.job import JobContext, Sheet
 from app.ml.training import cost
 from app.ml.training.cost import BASE_SECONDS
 from app.ml.training.dry_run import estimate

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.sparse_rows import SparseRows, dense
 from app.ml.models.model import decode

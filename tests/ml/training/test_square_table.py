@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import cdist, squareform
 from sklearn.metrics import silhouette_score
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.algorithm import Meaning
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.models.model import decode

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from app.ml.algorithms.gmm import log_density
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, StreamedRows, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.streamed_rows import Block

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from sklearn.svm import SVC
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages, unheard
-from app.ml.job import JobContext, Sheet
 from app.ml.jobs.search import SearchRequest, check
+from app.ml.kinds.job import JobContext, Sheet
 from app.ml.training import search
 from app.ml.training.candidates import SearchSpec, candidates
 from app.ml.training.plan import plan

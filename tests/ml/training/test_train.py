@@ -13,8 +13,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from app.errors import GoldenMismatch, InvalidData, InvalidRequest
-from app.ml.catalogue import catalogue
+from app.base.errors import GoldenMismatch, InvalidData, InvalidRequest
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import Stages

@@ -3,16 +3,16 @@
 import pytest
 from sqlalchemy import text
 
-from app.errors import TrainerCrashed
-from app.ml.job import Outcome
+from app.base.errors import TrainerCrashed
+from app.ml.kinds.job import Outcome
 from app.schemas.problems import Problem
-from app.services.attempts import Attempts
-from app.services.jobs import Jobs
-from app.services.pointer_cache import Pointers
-from app.services.recovery import Recovery
+from app.services.jobs.attempts import Attempts
+from app.services.jobs.jobs import Jobs
+from app.services.jobs.recovery import Recovery
+from app.services.predictions.pointer_cache import Pointers
+from app.store.base.new_ids import uuid7
 from app.store.engine import make_engine
-from app.store.job_records import NewJob
-from app.store.new_ids import uuid7
+from app.store.jobs.job_records import NewJob
 from app.store.unit_of_work import WorkFactory
 
 CRASH = Problem.of(TrainerCrashed())

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import Cancelled, LeaseLost
+from app.base.errors import Cancelled, LeaseLost
 from app.schemas.jobs import JobState
-from app.store.job_states import SOURCES
-from app.store.tables import JobRow
+from app.store.jobs.job_states import SOURCES
+from app.store.jobs.job_tables import JobRow
 
 TERMINAL = {state for state in JobState if state.terminal}
 WRITES = ["beat", "fail", "release", "retry", "stop", "succeed", "time_out"]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.errors import Cancelled, JobNotFound
+from app.base.errors import Cancelled, JobNotFound
 from app.schemas.jobs import JobState
-from app.store.new_ids import uuid7
+from app.store.base.new_ids import uuid7
 
 
 def states(job):

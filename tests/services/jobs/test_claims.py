@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from app.schemas.jobs import JobState
-from app.store.job_records import Capable, Pinned
+from app.store.jobs.job_records import Capable, Pinned
 
 ABLE = Capable(("train",), ("logistic",))
 

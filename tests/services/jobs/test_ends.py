@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.errors import GoldenMismatch, WorkerLost
-from app.ml.job import Outcome
+from app.base.errors import GoldenMismatch, WorkerLost
+from app.ml.kinds.job import Outcome
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import LeaseLost
+from app.base.errors import LeaseLost
 from app.schemas.jobs import JobState
 
 

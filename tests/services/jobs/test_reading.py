@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.model_reference import VersionRef
 from app.schemas.jobs import JobState
-from app.services.jobs import Jobs
-from app.services.pointer_cache import Pointers
+from app.services.jobs.jobs import Jobs
+from app.services.predictions.pointer_cache import Pointers
 
 
 def test_pages_go_from_the_newest_to_the_oldest(world):

@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import text
 
 from app.schemas.jobs import JobState
-from app.services.attempts import AttemptCounts
-from app.services.recovery import Recovery
-from app.store.leases import LeaseRepository
+from app.services.jobs.attempts import AttemptCounts
+from app.services.jobs.recovery import Recovery
+from app.store.jobs.leases import LeaseRepository
 
 
 def test_a_lease_that_ran_out_is_another_attempt_and_then_the_end(world):

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from app.project_context import PROJECT
+from app.base.project_context import PROJECT
 from app.schemas.projects import ProjectChange, Quotas
 
 

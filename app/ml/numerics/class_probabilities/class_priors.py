@@ -6,8 +6,8 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Vector
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.relations import Edges
 from app.ml.numerics.clustering.compiled import agglomeration, dendrogram

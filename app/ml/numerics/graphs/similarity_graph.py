@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Data, Labels, Matrix, Params, Size, Vector
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.numerics.neighbours.nearest import distances, neighbours

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.contract.sparse_rows import dense, mapped, sparse
 from app.ml.numerics import row_blocks

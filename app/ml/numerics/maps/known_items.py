@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import JSON, Data, Labels, Matrix, Params, Vector, item_places
 from app.ml.numerics.clustering.linkage import unit
 from app.ml.numerics.clustering.seeding import canonical_order

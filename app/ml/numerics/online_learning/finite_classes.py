@@ -12,12 +12,12 @@ import numpy as np
 from pydantic import Field, PrivateAttr
 from typing_extensions import TypeAliasType
 
-from app.faults import Fault
+from app.base.faults import Fault
+from app.base.wire import Body
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.numerics.online_learning.compiled.class_rounds import Predictions
 from app.ml.numerics.rules.conditions import OPS, Condition
-from app.wire import Body
 
 MOST_HYPOTHESES = 4096
 LARGEST_TABLE = 1 << 22

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from app.errors import InvalidData
-from app.faults import Fault
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.base.suggestions import no_such
+from app.base.wire import Body
 from app.ml.contract.algorithm import Data, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.contract.labels import Class, Label
-from app.suggestions import no_such
-from app.wire import Body
 
 OPS = ("<=", ">", "in", "known", "missing", "<", ">=", "==", "!=")
 """Stored by their places."""

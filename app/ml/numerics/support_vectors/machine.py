@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import JSON, Affine, Data, Labels, LinearForm, Matrix, Size, Vector
 from app.ml.contract.explanations import column_sums
 from app.ml.contract.sparse_rows import sparse

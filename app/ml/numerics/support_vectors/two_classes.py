@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.numerics.class_probabilities.sigmoid import sigmoid
 from app.ml.numerics.sampling.folds import dealt

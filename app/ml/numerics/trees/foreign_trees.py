@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import ImportUnsupported, InvalidData
-from app.faults import Fault
+from app.base.errors import ImportUnsupported, InvalidData
+from app.base.faults import Fault
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.numerics.trees.forest import Trees, sound
 

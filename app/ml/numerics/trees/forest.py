@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.trees.compiled.numeric_traversal import SIGN, add_plain, add_plain_few
 from app.ml.numerics.trees.compiled.traversal import add_values

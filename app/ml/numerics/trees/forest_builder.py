@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.growth import BLOCK, MUCH
 from app.ml.numerics.trees.longer_arrays import cut, longer, room
-from app.process_memory import give_back
+from app.processes.process_memory import give_back
 
 CHUNK = 2**16
 """Bytes of an array that are moved at a time."""

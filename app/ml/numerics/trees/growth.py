@@ -12,7 +12,7 @@ from app.ml.numerics.trees.compiled.growth import grow, grow_ranked
 from app.ml.numerics.trees.compiled.node_split import BOTH, BRANCH, SIDE
 from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.longer_arrays import cut, longer, room
-from app.process_memory import give_back
+from app.processes.process_memory import give_back
 
 DEEPEST = 2**30
 """Depth and leaves without a limit."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.algorithm import JSON, Labels, Matrix, Vector
 from app.ml.numerics.trees.compiled import linear_forms as kernels
 from app.ml.numerics.trees.forest import Trees, sound

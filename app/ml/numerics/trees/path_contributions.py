@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.trees.compiled.background_integrals import add_background_contributions
 from app.ml.numerics.trees.compiled.path_integrals import ROWS, add_path_contributions, order_paths

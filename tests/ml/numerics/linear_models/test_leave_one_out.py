@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from app.errors import InvalidData
-from app.ml.catalogue import catalogue
+from app.base.errors import InvalidData
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.linear_models.leave_one_out import left_out, leverages
 

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from app.errors import InvalidRequest
-from app.ml.catalogue import find
+from app.base.errors import InvalidRequest
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, Size, Task
 from app.ml.contract.columns import TableColumn
 from app.ml.training.plan import plan

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import ImportUnsupported, InvalidData
+from app.base.errors import ImportUnsupported, InvalidData
 from app.ml.numerics.trees.foreign_trees import ForeignTree, flattened, last_left, resized
 from app.ml.numerics.trees.forest import total
 

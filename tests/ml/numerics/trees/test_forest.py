@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
 from app.ml.contract.algorithm import Data, Task
 from app.ml.models import state_format
 from app.ml.numerics.trees.binning import binned

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.ml.catalogue import find
+from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.boosting.weak_trees import Weak
 from app.ml.numerics.trees.binning import binned

@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from app.errors import CorruptModel, NoContributions
+from app.base.errors import CorruptModel, NoContributions
 from app.ml.algorithms import decision_tree, gradient_boosting, random_forest
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.trees.forest import total

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Algorithm, Context, Data, Fit, Matrix, Params, Task, Vector
 
 SECRET = "correct horse battery staple"
