@@ -54,6 +54,11 @@ def test_every_command_exists(name, capsys):
     assert capsys.readouterr().out
 
 
+def test_the_image_is_built_once():
+    """Several builds of one name leave all but the last image without a name."""
+    assert [name for name, service in OURS.items() if "build" in service] == ["migrate"]
+
+
 def test_image_runs_as_nobody_in_particular():
     (user,) = instructions(LAST, "USER")
     assert int(user.split(":")[0]) >= 1000
@@ -181,7 +186,9 @@ def test_nginx_reads_the_shipped_file():
 
 def test_nginx_finds_every_replica():
     upstream = re.search(r"upstream api \{(.+?)\}", NGINX, re.DOTALL)[1]
-    assert re.search(r"resolver 127\.0\.0\.11 valid=2s;.*server api:8000 resolve max_fails=0;", upstream, re.DOTALL)
+    assert re.search(
+        r"resolver 127\.0\.0\.11 valid=2s;.*server api:8000 resolve max_fails=1 fail_timeout=2s;", upstream, re.DOTALL
+    )
     assert float(SERVICES["api"]["environment"]["VALIANT_DRAIN_SECONDS"]) > 2
     assert (SERVICES["nginx"]["ports"], "listen 8080;" in NGINX) == (["127.0.0.1:8000:8080"], True)
 
@@ -202,7 +209,9 @@ def test_an_upgrade_starts_one_replica_more_than_there_are():
 
 
 def test_migrations_come_first_and_once():
-    assert SERVICES["migrate"]["restart"] == "on-failure"
+    """A migration that cannot succeed, for want of the right password, say, ends after some tries: so does `up`."""
+    assert SERVICES["migrate"]["restart"] == "on-failure:5"
+    assert SERVICES["postgres"]["healthcheck"]["test"][:3] == ["CMD", "pg_isready", "--host=127.0.0.1"]
     for name in ("api", "worker"):
         assert SERVICES[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
 

@@ -1,6 +1,10 @@
 """The configuration of nginx, run: the API is behind it, and errors of its own are problems too."""
 
+import contextlib
 import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
@@ -26,9 +30,7 @@ REFUSED = {
 @pytest.fixture(scope="module")
 def refusing():
     """nginx before a port where nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with nginx(port) as address:
+    with nginx(reserve_port()) as address:
         yield address
 
 
@@ -56,22 +58,76 @@ def test_refuses_with_a_problem(refusing, name):
 
 def test_without_an_api_it_is_a_502(refusing):
     response = httpx.post(f"{refusing}/v1/jobs/train", json={})
-    problem = Problem.model_validate_json(response.content)
-    assert (response.status_code, problem.code, response.headers["retry-after"]) == (502, "api_unreachable", "2")
+    assert is_unreachable(response)
 
 
-def test_an_api_that_accepts_nothing_is_a_504():
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
-        port = full.getsockname()[1]
-        waiting = [socket.socket() for _ in range(4)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(("127.0.0.1", port))
-        with nginx(port) as address:
-            response = httpx.get(f"{address}/livez", timeout=30)
-        for one in waiting:
-            one.close()
-    assert (response.status_code, Problem.model_validate_json(response.content).code) == (504, "api_timeout")
+@contextlib.contextmanager
+def full_port():
+    """A port whose queue of connections is full, so that no further one is made."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as waiting:
+        port = listener.getsockname()[1]
+        for _ in range(4):
+            connection = waiting.enter_context(socket.socket())
+            connection.setblocking(False)
+            connection.connect_ex(("127.0.0.1", port))
+        yield port
+
+
+def test_an_api_that_accepts_no_connection_is_a_502():
+    with full_port() as port, nginx(port) as address:
+        response = httpx.get(f"{address}/livez", timeout=30)
+    assert is_unreachable(response)
+
+
+def test_two_replicas_that_fail_are_a_502_also_while_both_are_left_out():
+    with full_port() as port, full_port() as other, nginx(port, other) as address:
+        responses = [httpx.get(f"{address}/livez", timeout=30) for _ in range(4)]
+        refused = [httpx.post(f"{address}/v1/jobs/train", json={}, timeout=30) for _ in range(2)]
+    assert all(map(is_unreachable, responses + refused))
+
+
+def test_a_replica_that_fails_loses_no_request_and_is_used_again():
+    """One of two closes its port, and opens it again: every request is served, and in the end by both."""
+    with replica(b"steady") as steady, nginx(steady, port := reserve_port()) as address:
+        before = [httpx.get(address) for _ in range(20)]
+        with replica(b"returned", port):
+            after, deadline = [], time.monotonic() + 30
+            while b"returned" not in after and time.monotonic() < deadline:
+                after.append(httpx.get(address).content)
+    assert {(response.status_code, response.content) for response in before} == {(200, b"steady")}
+    assert set(after) == {b"steady", b"returned"}
+
+
+def is_unreachable(response):
+    code = Problem.model_validate_json(response.content).code
+    return (response.status_code, code, response.headers["retry-after"]) == (502, "api_unreachable", "2")
+
+
+def reserve_port():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
+
+
+@contextlib.contextmanager
+def replica(body, port=0):
+    """The port of a server that responds to every GET with this body."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
 
 
 def test_passes_everything_else(api_factory):
