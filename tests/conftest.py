@@ -195,12 +195,12 @@ def trained():
 
     import numpy as np
     import pyarrow as pa
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from sklearn.datasets import load_iris
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.plan import plan
     from app.ml.training.train import train
-    from app.ml.training.train_spec import TrainSpec
 
     iris = load_iris()
     length, width = iris.data[:, 0], iris.data[:, 3]
@@ -326,3 +326,30 @@ def add_iris(add_table):
 def pytest_xdist_auto_num_workers():
     """One process more than cores: many tests wait for servers more than they compute."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """Files of a certificate for 127.0.0.1 and of its key."""
+    import datetime as dt
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("tls")
+    pem = serialization.Encoding.PEM
+    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, *plain))
+    return folder / "cert.pem", folder / "key.pem"

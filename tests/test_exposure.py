@@ -1,7 +1,5 @@
 """Who can reach a service: addresses, TLS, pages of other origins, and secrets from files."""
 
-import datetime as dt
-import ipaddress
 import ssl
 import sys
 
@@ -71,30 +69,6 @@ def test_origins_are_exact(listed):
 def test_tls_needs_both_files(tmp_path):
     with pytest.raises(ValidationError, match="belong together"):
         Settings(tls_cert=tmp_path)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """Files of a certificate for 127.0.0.1 and of its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    folder = tmp_path_factory.mktemp("tls")
-    pem = serialization.Encoding.PEM
-    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
-    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, *plain))
-    return folder / "cert.pem", folder / "key.pem"
 
 
 @pytest.fixture(scope="module")

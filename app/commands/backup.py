@@ -7,6 +7,7 @@ from app.base.errors import StartFailed
 from app.base.settings import MiB, Settings
 from app.commands.maintained_database import connected_engine, maintenance, running_servers
 from app.commands.postgres_tools import Tools
+from app.store.base.backup_time import note_backup
 from migrations.schema_revision import head, revision_of
 from migrations.security import list_repairs
 
@@ -36,5 +37,7 @@ def backup(settings: Settings, file: Path) -> None:
             raise StartFailed(f"{file} cannot be written: {error.strerror}.") from error
         finally:
             draft.unlink(missing_ok=True)
+        with maintenance(engine) as connection:
+            note_backup(connection, archive.created_at)
     size = file.stat().st_size / MiB
     print(f"saved: {file}, {size:.1f} MiB, of {archive.created_at:%Y-%m-%d %H:%M:%S UTC}, revision {archive.revision}")

@@ -27,6 +27,7 @@ from app.services.models.cluster_names import ClusterNaming
 from app.services.models.models import Models
 from app.services.models.plots import Plots
 from app.services.observability.database_counts import Census
+from app.services.observability.machine_metrics import Machine
 from app.services.observability.prediction_metrics import Served
 from app.services.observability.prometheus_metrics import Counted, Process
 from app.services.observability.readiness import Dependencies
@@ -105,6 +106,7 @@ def build(settings: Settings, *, role: str) -> Services:
     predictions = Predictions(pointers, StoredModels(work, cache, tally).load, settings, tally)
     ProcessCollector(registry=registry)
     registry.register(Process(work.engine, attempts.counts))
+    registry.register(Machine(settings))
     if role == "api":
         registry.register(Served(predictions))
         registry.register(Counted(census))

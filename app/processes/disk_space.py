@@ -16,6 +16,12 @@ def free(folder: Path) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
+def size(folder: Path) -> int:
+    """Size in bytes of the disk of `folder`, or of where it would be made."""
+    disk = _disk(folder)
+    return disk.f_blocks * disk.f_frsize
+
+
 def crowded(folder: Path) -> bool:
     """True if a file that found no room and is gone by now would find none again."""
     disk = _disk(folder)

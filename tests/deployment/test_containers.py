@@ -1,7 +1,10 @@
 """Image and compose file, read: what they name exists, and every service is locked down."""
 
+import contextlib
+import os
 import re
 import shlex
+import subprocess
 import time
 from pathlib import Path
 
@@ -9,11 +12,15 @@ import psycopg
 import pytest
 import yaml
 from psycopg import sql
+from redis import AuthenticationError, Redis
+from redis import ConnectionError as RedisUnreachable
 from sqlalchemy import make_url, text
 
 from app.base.settings import Settings
 from app.cli import main
+from app.embedded import redis
 from app.processes import processor_cores
+from app.processes.ports import listen
 from app.store.engine import make_engine
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +98,7 @@ def test_every_service_is_locked_down(name):
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
-    assert "cap_add" not in service
+    assert service.get("cap_add", []) == (["NET_BIND_SERVICE"] if name == "caddy" else [])
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["stop_grace_period"] == "35s"
     assert not service.get("privileged")
@@ -113,7 +120,7 @@ def test_limits_leave_room_for_what_the_settings_allow(monkeypatch):
     parsers = settings.parse_concurrency * settings.parse_memory_bytes
     assert memory["api"] > parsers + settings.model_memory_bytes + settings.plot_memory_bytes
     for name in ("broker", "cache"):  # else it is killed before it refuses or forgets anything
-        command = SERVICES[name]["command"]
+        command = shlex.split(SERVICES[name]["command"][-1])
         assert memory[name] > bytes_of(command[command.index("--maxmemory") + 1].removesuffix("b"))
 
 
@@ -171,14 +178,19 @@ def test_any_password_opens_the_database(guarded, settings, monkeypatch, capsys)
 
 
 def test_one_door():
-    assert [name for name, service in SERVICES.items() if "ports" in service] == ["nginx"]
+    """And those of two profiles: TLS before it, and a dashboard for this machine alone."""
+    doors = {name: service for name, service in SERVICES.items() if "ports" in service}
+    assert {name: service.get("profiles") for name, service in doors.items()} == {
+        "nginx": None, "caddy": ["tls"], "grafana": ["monitoring"]
+    }  # fmt: skip
+    assert doors["grafana"]["ports"] == ["127.0.0.1:3000:3000"]
     assert SERVICES["api"]["deploy"]["replicas"] == 2
 
 
 def test_nginx_reads_the_shipped_file():
     """As a file: Compose cannot write an inline one into a container whose file system is read-only."""
     (config,) = SERVICES["nginx"]["configs"]
-    assert COMPOSE["configs"] == {config["source"]: {"file": "app/deployment/nginx.conf"}}
+    assert COMPOSE["configs"][config["source"]] == {"file": "app/deployment/nginx.conf"}
     command = SERVICES["nginx"]["command"]
     assert command[command.index("-c") + 1] == config["target"]
     assert command[command.index("-p") + 1] in SERVICES["nginx"]["tmpfs"]
@@ -196,11 +208,17 @@ def test_nginx_finds_every_replica():
 def test_dependencies_volumes_and_configs_exist():
     for service in SERVICES.values():
         assert set(service.get("depends_on", {})) <= set(SERVICES)
-        for other, expected in service.get("depends_on", {}).items():
+        conditions = service.get("depends_on", {})
+        for other, expected in conditions.items() if isinstance(conditions, dict) else ():
             if expected["condition"] == "service_healthy":
                 assert "test" in SERVICES[other].get("healthcheck", {}) or SERVICES[other]["image"] == "valiant"
         assert {volume.split(":")[0] for volume in service.get("volumes", [])} <= set(COMPOSE["volumes"])
         assert {config["source"] for config in service.get("configs", [])} <= set(COMPOSE["configs"])
+        assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
+    for config in COMPOSE["configs"].values():
+        assert (ROOT / config["file"]).is_file()
+    rules = (ROOT / ".gitignore").read_text().splitlines()
+    assert all(f"/{secret['file'].split('/')[0]}/" in rules for secret in COMPOSE["secrets"].values())
 
 
 def test_an_upgrade_starts_one_replica_more_than_there_are():
@@ -222,3 +240,42 @@ def test_broker_forgets_nothing_and_the_cache_is_bounded():
     assert "--appendonly yes" in broker
     assert "--maxmemory-policy allkeys-lfu" in cache
     assert re.search(r"--maxmemory \d+mb", cache)
+
+
+@pytest.mark.parametrize("name", ["broker", "cache"])
+def test_redis_is_reached_with_its_password_alone(name, tmp_path):
+    """The service's own command, run here: by the URL of the API, and by the health check."""
+    values = {"REDIS_PASSWORD": "s3cret"}
+    service = SERVICES[name]
+    command = [word.replace("$$", "$") for word in service["command"]]
+    environment = {key: interpolated(value, values) for key, value in service["environment"].items()}
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "valkey-server").symlink_to(redis._program(name))
+    command[-1] += f" --port {port} --bind 127.0.0.1 --dir {tmp_path}"
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    server = subprocess.Popen(command, env=environment | path, stdout=subprocess.DEVNULL)
+    try:
+        url = interpolated(OURS["api"]["environment"][f"VALIANT_{name.upper()}_URL"], values)
+        client = Redis.from_url(url.replace(f"{name}:6379", f"127.0.0.1:{port}"))
+        assert wait_for_pong(client)
+        assert client.config_get("maxmemory-policy")["maxmemory-policy"] in {"noeviction", "allkeys-lfu"}
+        with pytest.raises(AuthenticationError):
+            Redis(port=port).ping()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def interpolated(text, values):
+    """As Compose puts variables in."""
+    return re.sub(r"\$\{(\w+)(?::[?-][^}]*)?\}", lambda match: values[match[1]], text)
+
+
+def wait_for_pong(client):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with contextlib.suppress(RedisUnreachable):
+            return client.ping()
+        time.sleep(0.02)
+    return False

@@ -6,8 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
-DASHBOARD = json.loads((Path(__file__).parents[2] / "app" / "deployment" / "grafana.json").read_text())
+DEPLOYMENT = Path(__file__).parents[2] / "app" / "deployment"
+DASHBOARD = json.loads((DEPLOYMENT / "grafana.json").read_text())
+ALERTS = [
+    rule for group in yaml.safe_load((DEPLOYMENT / "alerts.yml").read_text())["groups"] for rule in group["rules"]
+]
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel["targets"]]
 NAME = re.compile(r"\b(?:valiant|process)_[a-z_]+\b")
@@ -15,9 +20,10 @@ SUFFIXES = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum
 
 
 @pytest.fixture(scope="module")
-def exposed(client, services):
-    """Names of samples → their labels, of an API and a worker."""
+def exposed(client, services, certificate):
+    """Names of samples → their labels, of an API and a worker, with TLS."""
     from app.processes.processor_cores import Cores
+    from app.services.observability.machine_metrics import Machine
     from workers.job_slots import Runner
     from workers.metrics_server import Measured
     from workers.trainers import Trainers
@@ -28,6 +34,9 @@ def exposed(client, services):
         client.get("/metrics")
     families = [*client.app.state.metrics.registry.collect(), *client.app.services.registry.collect()]
     families += Measured(Runner(services, trainers, Cores.of_machine())).collect()
+    families += Machine(
+        services.settings.model_copy(update=dict(zip(("tls_cert", "tls_key"), certificate, strict=True)))
+    ).collect()
     trainers.close()
     return {
         f"{family.name}{suffix}": getattr(family, "_labelnames", ())
@@ -76,3 +85,30 @@ def test_every_metric_of_ours_is_shown(exposed):
     shown = set(NAME.findall(" ".join(EXPRESSIONS)))
     ours = {name for name in exposed if name.startswith("valiant_")}
     assert ours <= shown, ours - shown
+
+
+def test_every_metric_of_an_alert_is_exposed_with_the_labels_it_uses(exposed):
+    """Those of other programs aside: of Prometheus itself, of cert-manager and of the prober."""
+    others = {
+        "certmanager_certificate_expiration_timestamp_seconds": (),
+        "probe_ssl_earliest_cert_expiry": (),
+        "up": (),
+    }
+    for rule in ALERTS:
+        selectors = re.findall(r"\b([a-z_]+)\{([^}]*)\}", rule["expr"])
+        names = set(re.findall(r"\b(?:valiant|certmanager|probe)_[a-z_]+\b", rule["expr"]))
+        assert names <= exposed.keys() | others.keys(), rule["alert"]
+        assert names | {"up"} >= {name for name, _ in selectors}
+        for name, matchers in selectors:
+            labels = set(re.findall(r"(\w+)(?:=~|!~|!=|=)", matchers))
+            assert "job" in labels
+            assert labels <= {"job", *(exposed | others)[name]}, rule["alert"]
+
+
+def test_a_certificate_that_nothing_can_read_costs_its_metric_alone(certificate, tmp_path):
+    from app.services.observability.machine_metrics import read_expiry
+
+    (tmp_path / "broken.pem").write_text("-----BEGIN CERTIFICATE-----")
+    assert read_expiry(tmp_path / "broken.pem") is None
+    assert read_expiry(tmp_path / "missing.pem") is None
+    assert read_expiry(certificate[0]) > 0

@@ -48,6 +48,7 @@ class Census:
         self._workers = Metric(work, lambda w: w.workers.count(silent_seconds), FRESH_SECONDS)
         self._queue = Metric(work, lambda w: w.census.queue(), FRESH_SECONDS)
         self._finished = Metric(work, lambda w: w.census.finished(), COUNTED_SECONDS)
+        self._backup = Metric(work, lambda w: w.census.backup_seconds(), COUNTED_SECONDS)
         self._flights: SingleFlight[int, None] = SingleFlight(2, "census")
         self.queue: Queue | None = None
         """Queue at the last refresh; None if the database did not respond."""
@@ -62,6 +63,11 @@ class Census:
         """Counts of jobs by kind and state, as of the last minute; empty before they are known."""
         return self._finished.value or {}
 
+    @property
+    def backup_seconds(self) -> float | None:
+        """When the newest backup was made, in seconds since 1970; 0 where none is stated, None before it is known."""
+        return self._backup.value
+
     async def refresh(self, seconds: float) -> None:
         """Read what is due. After `seconds` what has not been read is left to the next call."""
         due = [asyncio.wrap_future(self._flights.join(id(one), one.renew)) for one in self._metrics if one.due]
@@ -70,5 +76,5 @@ class Census:
         self.queue = None if self._queue.due else self._queue.value
 
     @property
-    def _metrics(self) -> tuple[Metric[Queue], Metric[Workers], Metric[Counts]]:
-        return self._queue, self._workers, self._finished
+    def _metrics(self) -> tuple[Metric[Queue], Metric[Workers], Metric[Counts], Metric[float]]:
+        return self._queue, self._workers, self._finished, self._backup

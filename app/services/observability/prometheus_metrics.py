@@ -73,6 +73,9 @@ class Counted(Collector):
             lives.add_metric(("alive",), workers.alive)
             lives.add_metric(("silent",), workers.silent)
             yield lives
+        if (backup := self._census.backup_seconds) is not None:
+            stated = "When the newest backup was made, in seconds since 1970; 0 where none is stated."
+            yield Gauge("valiant_backup_timestamp_seconds", stated, backup)
         jobs = Gauge("valiant_jobs", "Jobs in a state; finished ones as of the last minute.", labels=("kind", "state"))
         for (kind, state), count in {**queue.jobs, **self._census.finished}.items():
             jobs.add_metric((kind, state), count)

@@ -7,6 +7,7 @@ from sqlalchemy import extract, func, select
 from sqlalchemy.orm import Session
 
 from app.schemas.jobs import JobState
+from app.store.base.backup_time import read_backup_time
 from app.store.jobs.job_tables import JobRow
 
 Counts = Mapping[tuple[str, str], int]
@@ -35,6 +36,11 @@ class Census:
     def finished(self) -> Counts:
         """They are many: to count a million takes a fifth of a second."""
         return self._count(finished=True)
+
+    def backup_seconds(self) -> float:
+        """When the newest backup was made, in seconds since 1970; 0 where none is stated."""
+        time = read_backup_time(self.session)
+        return 0.0 if time is None else time.timestamp()
 
     def _count(self, *, finished: bool) -> Counts:
         states = [state for state in JobState if state.terminal is finished]
