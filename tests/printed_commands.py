@@ -37,7 +37,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "app" / "docs").glob("*.md")))
 PROGRAMS = ("app", "workers", "migrations", "tests/benchmarks")
 FILES = (
     *(path for folder in PROGRAMS for path in sorted((ROOT / folder).rglob("*.py"))),
-    *sorted((ROOT / "app" / "deployment").iterdir()),
+    *sorted(path for path in (ROOT / "app" / "deployment").iterdir() if path.is_file()),
+    *sorted((ROOT / "app" / "deployment" / "chart").rglob("*.yaml")),
     *(ROOT / name for name in ("Dockerfile", "docker-compose.yml")),
 )
 """Files whose messages, descriptions and comments name commands."""
@@ -102,7 +103,7 @@ def prose_code(path):
 
 def named_commands(text):
     """Commands and requests between backticks in a program or a configuration."""
-    programs = "|".join(("valiant", "docker", "kubectl", "pip", "python -m", "nginx", *METHODS))
+    programs = "|".join(("valiant", "docker", "kubectl", "helm", "pip", "python -m", "nginx", *METHODS))
     return re.findall(rf"`((?:\w+=\S+ )*(?:(?:{programs}) |python tests/)[^`]+)`", _joined(text))
 
 
@@ -221,7 +222,10 @@ def _valiant_faults(arguments):
 def _docker_faults(arguments):
     if arguments[0] != "compose":
         return [] if arguments[0] in {"build", "stop", "rm"} else [f"no check of docker {arguments[0]}"]
-    command, *words = arguments[1:]
+    words = arguments[1:]
+    while words[0] == "--profile":
+        words = words[2:]
+    command, *words = words
     services = _configuration("docker-compose.yml")["services"]
     operands = [word for word in words if not word.startswith("-") and not re.fullmatch(r"\w+=\d+", word)]
     if command not in {"run", "exec"}:
@@ -244,6 +248,15 @@ def _kubectl_faults(arguments):
     if command == "delete":
         return [] if "/".join(words[:2]) in objects else [f"no {words[:2]}"]
     return [] if command in {"apply", "create"} else [f"no check of kubectl {command}"]
+
+
+def _helm_faults(arguments):
+    """A chart, or files of values, that do not exist."""
+    command, *words = arguments
+    if command not in {"install", "upgrade", "rollback"}:
+        return [f"no check of helm {command}"]
+    paths = [word for word in words if "/" in word and "=" not in word]
+    return [f"no {path}" for path in paths if not (ROOT / path).exists()]
 
 
 def _pip_faults(arguments):
@@ -292,6 +305,7 @@ def _curl_faults(arguments):
 CHECKS = {
     "valiant": _valiant_faults, "docker": _docker_faults, "kubectl": _kubectl_faults, "pip": _pip_faults,
     "python": _python_faults, "python3": _python_faults, "curl": _curl_faults, "nginx": _nginx_faults,
+    "helm": _helm_faults,
 }  # fmt: skip
 """What checks the arguments of a program."""
 

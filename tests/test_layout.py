@@ -83,6 +83,9 @@ def test_wheel_holds_what_is_not_code(wheel):
     assert {"app/openapi.json", "app/py.typed"} <= wheel
     for folder, pattern in (
         ("deployment", "*"),
+        ("deployment/chart", "*"),
+        ("deployment/chart/templates", "*"),
+        ("deployment/chart/files", "*"),
         ("docs", "*.*"),
         ("docs/swagger_ui", "*"),
         ("docs/pictures", "*"),
@@ -90,7 +93,8 @@ def test_wheel_holds_what_is_not_code(wheel):
         ("console/vendor", "*"),
         ("samples", "*"),
     ):
-        assert {f"app/{folder}/{path.name}" for path in (ROOT / "app" / folder).glob(pattern)} <= wheel
+        files = [path for path in (ROOT / "app" / folder).glob(pattern) if path.is_file()]
+        assert {f"app/{folder}/{path.name}" for path in files} <= wheel
 
 
 def test_wheel_holds_nothing_else(wheel):

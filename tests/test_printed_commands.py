@@ -17,6 +17,7 @@ its own parser, requests by the OpenAPI document. So are blocks that are not run
 import re
 
 import pytest
+import yaml
 
 from tests.printed_commands import (
     FILES,
@@ -31,7 +32,7 @@ from tests.printed_commands import (
     script_faults,
 )  # fmt: skip
 
-LANGUAGES = {"sh", "python", "json", "console", "text"}
+LANGUAGES = {"sh", "python", "json", "console", "text", "yaml"}
 
 
 def test_every_block_of_a_page_is_run_or_says_why_not():
@@ -54,6 +55,12 @@ def test_sessions_and_blocks_that_are_not_run_are_checked():
         for block in blocks(page):
             if block.language == "console" or (block.mark and block.language == "sh"):
                 assert script_faults("\n".join(block.commands)) == [], f"{page.name}:{block.line}"
+
+
+def test_configurations_can_be_read():
+    configurations = [block.text for page in PAGES for block in blocks(page) if block.language == "yaml"]
+    assert all(isinstance(yaml.safe_load(text), dict) for text in configurations)
+    assert configurations
 
 
 def test_commands_and_requests_in_prose_exist():
@@ -80,6 +87,7 @@ def test_commands_in_messages_and_comments_stand_between_backticks():
         ("docker compose run --rm apo keys create --role admin", "apo"),
         ("docker compose run --rm api keys create --role owner", "owner"),
         ("kubectl exec deploy/valiant-apo -- valiant health", "valiant-apo"),
+        ("helm install valiant app/deployment/chort", "chort"),
         ("pip install 'valiant[import,onyx]'", "onyx"),
         ("python -m tests.benchmarks.choosing --gide", "--gide"),
         ("python -m tests.benchmarks.chosing", "chosing"),

@@ -9,6 +9,8 @@ import re
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from http import HTTPStatus
+from random import random
 from typing import Any
 
 import orjson
@@ -27,8 +29,13 @@ _own: list[logging.StreamHandler[Any] | None] = [None]
 """The handler that `configure` made."""
 
 
-def configure(level: str = "INFO") -> None:
-    """Once a process, by whoever starts it; again does no harm."""
+_share = [1.0]
+"""Share of the requests with a status below 400 that have a line."""
+
+
+def configure(level: str = "INFO", *, request_share: float = 1) -> None:
+    """Once a process, by whoever starts it; again does no harm. request_share: as VALIANT_LOG_REQUESTS."""
+    _share[0] = request_share
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         _with_ids,
@@ -57,9 +64,11 @@ def configure(level: str = "INFO") -> None:
         library.handlers, library.propagate = [], True
 
 
-def logs_requests() -> bool:
-    """True if requests have lines at all."""
-    return _own[0] is not None and _edge.isEnabledFor(logging.INFO)
+def logs_request(status: int) -> bool:
+    """True if a request with this status has a line: at random, unless it was refused or failed."""
+    if _own[0] is None or not _edge.isEnabledFor(logging.INFO):
+        return False
+    return status >= HTTPStatus.BAD_REQUEST or _share[0] >= 1 or random() < _share[0]  # noqa: S311 - no secret
 
 
 def request(**facts: object) -> None:

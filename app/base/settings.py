@@ -1,35 +1,17 @@
 """All settings, read once from VALIANT_… environment variables."""
 
-import os
 import re
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, SecretStr, field_validator, model_validator
-from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from app.base.errors import StartFailed
+from app.base.secret_files import SecretFiles
 from app.base.validated_copy import ValidatedCopy
 
 ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 KiB, MiB, GiB = 1 << 10, 1 << 20, 1 << 30
-
-
-class _SecretFiles(PydanticBaseSettingsSource):
-    """Secrets from files, as orchestrators mount them: `VALIANT_DATABASE_URL_FILE` names that of the URL."""
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        path = os.environ.get(f"VALIANT_{field_name.upper()}_FILE") if SecretStr in get_args(field.annotation) else None
-        try:
-            return path and Path(path).read_text(encoding="utf-8").strip(), field_name, False
-        except OSError as error:
-            raise StartFailed(f"VALIANT_{field_name.upper()}_FILE cannot be read: {error.strerror}.") from error
-
-    def __call__(self) -> dict[str, Any]:
-        fields = self.settings_cls.model_fields.items()
-        found = {name: self.get_field_value(field, name)[0] for name, field in fields}
-        return {name: value for name, value in found.items() if value is not None}
 
 
 class Settings(ValidatedCopy, BaseSettings):
@@ -47,7 +29,7 @@ class Settings(ValidatedCopy, BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003  not read
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments, then the environment, then the files that `VALIANT_…_FILE` names."""
-        return init_settings, env_settings, _SecretFiles(settings_cls)
+        return init_settings, env_settings, SecretFiles(settings_cls)
 
     @field_validator("cors_origins")
     @classmethod
@@ -135,6 +117,13 @@ class Settings(ValidatedCopy, BaseSettings):
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe level that is logged."
+    )
+    log_requests: float = Field(
+        1,
+        ge=0,
+        le=1,
+        description="Share of the requests with a status below 400 that are logged, drawn at random; those that are "
+        "refused or fail are all logged.",
     )
     fast_path: bool = Field(
         True,

@@ -34,7 +34,7 @@ def serve(app: Application, settings: Settings) -> None:
     Connections are refused until what is on disk is loaded: a proxy goes on to another replica at once.
     """
     demand_keys(settings)
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, request_share=settings.log_requests)
     if settings.auth != "keys" and not is_loopback(settings.host):
         log.warning("anonymous_network", host=settings.host)
     _check_certificate(settings)

@@ -72,7 +72,7 @@ def serve_folder(settings: Settings, root: Path, options: FolderOptions) -> None
         )
     root.stat()  # a folder that is not there ends the start before anything has begun
     models = FolderModels(root, settings, options.model_name)
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, request_share=settings.log_requests)
     if unused := sorted(settings.model_fields_set - USED):
         log.warning("settings_without_effect", settings=[f"VALIANT_{name.upper()}" for name in unused])
     services = build_folder(settings, models, strict=options.strict_readiness)

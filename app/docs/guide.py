@@ -17,7 +17,7 @@ CONTENTS: Mapping[str, tuple[str, ...]] = {
         *("why-this-prediction", "decisions-of-a-classifier", "search", "import", "kernels-and-networks"),
         *("which-columns-matter", "decisions-on-a-model", "online", "jobs"),
     ),
-    "Run": ("operation", "backup", "serve", "security", "settings", "performance"),
+    "Run": ("operation", "kubernetes", "backup", "logs", "serve", "security", "settings", "performance"),
     "Understand": ("guarantees", "coverage", "invariants", "design-decisions", "extending", "glossary"),
 }
 """Names of the pages under their headings, in the order in which they are read."""

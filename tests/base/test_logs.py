@@ -2,8 +2,10 @@
 
 import json
 import logging
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import structlog
@@ -92,7 +94,7 @@ def test_secrets_are_in_no_text_of_the_settings():
 def test_a_process_whose_servers_are_unreachable_keeps_its_passwords():
     """A process of its own with wrong addresses: everything it says, on both streams, is searched."""
     program = """
-from app import logs
+from app.base import logs
 from app.base.settings import Settings
 from app.main import create_app
 from starlette.testclient import TestClient
@@ -111,3 +113,27 @@ with TestClient(create_app(Settings()), base_url="http://localhost") as client:
     assert done.stdout.split()[-1] == "503"
     assert "database" in done.stderr or "OperationalError" in done.stderr
     assert SECRET not in done.stdout + done.stderr
+
+
+def test_the_page_shows_a_line_as_it_is_written(logging_as_configured):
+    page = (Path(__file__).parents[2] / "app" / "docs" / "logs.md").read_text()
+    shown = json.loads(re.search(r"```json\n(.+?)\n```", page)[1])
+    written = logging_as_configured()
+    token = logs.IDS.set((shown["request_id"], shown["trace_id"]))
+    facts = {name: shown[name] for name in ("route", "method", "model", "status", "ms")}
+    logs.request(**facts)
+    logs.IDS.reset(token)
+    (line,) = written()
+    assert line.keys() == shown.keys()
+    assert {name: value for name, value in line.items() if name != "timestamp"} == {
+        name: value for name, value in shown.items() if name != "timestamp"
+    }
+
+
+@pytest.mark.parametrize(("share", "lines"), [(0, range(1)), (0.5, range(350, 650)), (1, range(1000, 1001))])
+def test_a_share_of_the_requests_that_succeed_is_logged_and_every_other(logging_as_configured, share, lines):
+    logging_as_configured()
+    logs.configure("INFO", request_share=share)
+    assert sum(logs.logs_request(200) for _ in range(1000)) in lines
+    assert all(logs.logs_request(status) for status in (400, 404, 429, 500, 503) for _ in range(100))
+    logs.configure("INFO")

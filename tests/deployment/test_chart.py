@@ -19,6 +19,7 @@ EXAMPLES = sorted((CHART / "examples").glob("*.yaml"))
 MANIFEST = yaml.safe_load((DEPLOYMENT / "kubernetes.yaml").read_text())["items"]
 CUSTOM = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "ServingRuntime"}
 """Kinds of operators: their schemas are in none of Kubernetes' own."""
+PERIOD = "terminationGracePeriodSeconds"
 EVERYTHING = {
     "api": {"autoscaling": {"enabled": True, "requestsInFlight": 20}, "uploads": {"claim": {"size": "5Gi"}}},
     "worker": {"autoscaling": {"enabled": True}, "minAvailable": 1, "affinity": {"nodeAffinity": {}}},
@@ -106,8 +107,8 @@ def test_pods_are_those_of_the_plain_manifest(chart):
     assert rendered.keys() == plain.keys()
     for name, item in plain.items():
         expected = item["spec"]["template"]["spec"]
-        for field in ("securityContext", "enableServiceLinks", "automountServiceAccountToken"):
-            assert rendered[name][field] == expected[field]
+        for field in ("securityContext", "enableServiceLinks", "automountServiceAccountToken", PERIOD):
+            assert rendered[name].get(field) == expected.get(field)
         (container,), (other,) = rendered[name]["containers"], expected["containers"]
         for field in (set(container) | set(other)) - {"env", "imagePullPolicy"}:
             assert container.get(field) == other.get(field), (name, field)

@@ -264,7 +264,7 @@ class _Outcome:
     def __call__(self, status: int, seconds: float, code: str | None = None) -> None:
         """code: of the problem that was the response, if any."""
         self._times.observe(status, seconds)
-        if logs.logs_requests():
+        if logs.logs_request(status):
             facts = self._facts if code is None else {**self._facts, "code": code}
             logs.request(**facts, status=status, ms=round(1e3 * seconds, 3))
 
