@@ -195,11 +195,11 @@ def trained():
 
     import numpy as np
     import pyarrow as pa
-    from app.ml.training.planning.plan import plan
-    from app.ml.training.planning.train_spec import TrainSpec
     from sklearn.datasets import load_iris
 
     from app.ml.contract.columns import TableColumn
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train
 
     iris = load_iris()

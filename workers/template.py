@@ -20,7 +20,7 @@ from pathlib import Path
 
 from app.ml.numerics.compiled_kernels import all_loaded, load_from_disk
 from app.ml.operations import kinds
-from app.ml.training.receipt import libraries
+from app.ml.training.reporting.receipt import libraries
 from app.processes.parent_process import die_with
 from app.processes.process_memory import uncollected, without_optional
 from workers import trainer

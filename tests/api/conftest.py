@@ -14,9 +14,9 @@ def numeric(services):
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.plan import plan
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train
-    from app.ml.training.train_spec import TrainSpec
 
     names = {}
     numbers = {"x": np.linspace(-2, 2, 60), "y": np.cos(np.arange(60.0)), "z": np.arange(60.0) % 7}

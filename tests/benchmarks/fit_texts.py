@@ -60,9 +60,9 @@ def ours(name: str, train: Any, test: Any) -> list[str]:
     """Predicted classes of the test texts."""
     from app.ml.contract.columns import TableColumn
     from app.ml.models.model import decode
-    from app.ml.training.plan import plan
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train as trained
-    from app.ml.training.train_spec import TrainSpec
 
     spec = {"target": "label", "algorithm": {"name": name, **PARAMS[name]}, "validation": {"test_fraction": 0}}
     spec["preprocessing"] = {"text": {"text": {"max_features": TERMS}}}

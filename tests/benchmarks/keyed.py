@@ -106,9 +106,9 @@ def publish(services, models):
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.plan import plan
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train
-    from app.ml.training.train_spec import TrainSpec
 
     names = ["a", "b", "c", "d"]
     values = np.random.default_rng(0).normal(size=(200, 4))

@@ -27,9 +27,9 @@ from sklearn.datasets import make_classification
 from app.ml.algorithms import linear_sgd, perceptron
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from workers.mapped_dataset import spooled
 
 TURNS = 5

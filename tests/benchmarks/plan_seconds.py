@@ -24,10 +24,10 @@ from threadpoolctl import threadpool_limits
 from app.base.errors import InvalidData, InvalidRequest
 from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.columns import TableColumn
-from app.ml.training.cost import BASE_SECONDS
-from app.ml.training.plan import plan
+from app.ml.training.planning.cost import BASE_SECONDS
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 TREE = {"name": "decision_tree"}
 SPECS: dict[str, dict[str, Any]] = {name: {"name": name} for name in sorted(catalogue())} | {

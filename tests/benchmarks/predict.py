@@ -28,9 +28,9 @@ from app.main import create_app
 from app.ml.contract.columns import TableColumn
 from app.ml.contract.model_reference import VersionRef
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from app.processes.process_memory import settle
 from app.services.predictions.pointer_cache import Found, _Known
 from app.store.models.pointer import Pointer

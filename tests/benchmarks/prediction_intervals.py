@@ -18,9 +18,9 @@ from scipy import stats
 
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.benchmarks.guide_tables import write_table
 
 FRESH = 1000

@@ -28,11 +28,11 @@ import numpy as np
 import pyarrow as pa
 
 from app.ml.contract.columns import TableColumn
-from app.ml.training.cost import BATCH_CELLS
-from app.ml.training.out_of_core import Stream
-from app.ml.training.plan import plan
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.fitting.out_of_core import Stream
+from app.ml.training.planning.cost import BATCH_CELLS
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 from workers.mapped_dataset import spooled, spooled_rows
 
 COLUMNS, PART = 20, 50_000

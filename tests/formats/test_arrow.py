@@ -15,9 +15,9 @@ ARROW = "application/vnd.apache.arrow.stream"
 def models(services, publish):
     """Names of a model of two numbers, of one with a category, and of one with a date and a truth."""
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.plan import plan
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train
-    from app.ml.training.train_spec import TrainSpec
 
     names = {kind: f"a-{uuid4()}" for kind in ("numbers", "mixed", "times")}
     publish(services.work, names["mixed"])

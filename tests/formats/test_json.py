@@ -10,9 +10,9 @@ from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.rejection import Policy
 from app.ml.models.model import Predicted, decode
 from app.ml.tables.rows import read_rows
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from app.store.models.pointer import Pointer
 
 POINTER = Pointer("m", 1, "sha256:0", 1)

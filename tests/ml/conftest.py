@@ -9,9 +9,9 @@ def report_of():
     import pyarrow as pa
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.plan import plan
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train
-    from app.ml.training.train_spec import TrainSpec
 
     def run(columns, **spec):
         table = pa.table(columns)

@@ -17,9 +17,9 @@ from app.ml.evaluation.metrics import NO_PROBABILITIES
 from app.ml.evaluation.predictions import predictions
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
-from app.ml.training import search
-from app.ml.training.candidates import SearchSpec, candidates
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.search import search
+from app.ml.training.search.candidates import SearchSpec, candidates
 
 LOSSES = {"log_loss", "brier"}
 

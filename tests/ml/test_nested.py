@@ -10,8 +10,8 @@ from app.ml.catalogue.algorithm_files import any_algorithm, catalogue, find
 from app.ml.contract.algorithm import Accepts, Data, FittedLearner, NestedFit, Task, in_turn
 from app.ml.contract.columns import TableColumn
 from app.ml.models import state_format
-from app.ml.training.plan import plan
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 
 COLUMNS = [TableColumn("x", "numeric", 0, 50), TableColumn("y", "numeric", 0, 50)]
 

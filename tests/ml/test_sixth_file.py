@@ -25,8 +25,8 @@ from app.main import create_app
 from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.models.model import decode
 from app.ml.contract.columns import ColumnKind, TableColumn
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.planning.plan import plan
 from app.ml.training.train import train
 
 spec = TrainSpec.model_validate({"target": "y", "algorithm": {"name": "line", "l2": 2}})
@@ -76,9 +76,9 @@ from app.docs.algorithm_page import example
 from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.train_spec import TrainSpec
 
 application = create_app()
 schemas = application.openapi()["components"]["schemas"]

@@ -21,13 +21,13 @@ from app.ml.contract.progress import Stages, unheard
 from app.ml.contract.threads import THREADS, count_threads, run_at_once
 from app.ml.evaluation import predictions
 from app.ml.models import state_format
-from app.ml.training import search
-from app.ml.training.bootstrap_refits import refit
-from app.ml.training.candidates import SearchSpec, candidates
-from app.ml.training.plan import plan
+from app.ml.training.fitting.bootstrap_refits import refit
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
+from app.ml.training.search import search
+from app.ml.training.search.candidates import SearchSpec, candidates
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
 from app.processes.processor_cores import Cores
 from workers import parallel_fits
 from workers.parallel_fits import Group

@@ -34,15 +34,15 @@ from app.ml.kinds.job import (
 from app.ml.models.model import Model
 from app.ml.statistics.refit_statistics import Distribution, Ellipse, Rectangle, distribution, ellipses, rectangle
 from app.ml.tables.rows import read_rows
-from app.ml.training.bootstrap_refits import Numbers, Refits, refit
-from app.ml.training.cost import BASE_SECONDS
-from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import row_look
-from app.ml.training.plan import Plan, plan
-from app.ml.training.projection import Projection
-from app.ml.training.relation_faults import repeated_rows
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.fitting.bootstrap_refits import Numbers, Refits, refit
+from app.ml.training.planning.cost import BASE_SECONDS
+from app.ml.training.planning.counts import scaling_faults
+from app.ml.training.planning.plan import Plan, plan
+from app.ml.training.planning.projection import Projection
+from app.ml.training.planning.relation_faults import repeated_rows
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 
 MOST_ROWS = 100
 MOST_LEFT_OUT = 10_000

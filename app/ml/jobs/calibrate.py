@@ -42,8 +42,10 @@ from app.ml.models.model import Model, encode
 from app.ml.numerics.class_probabilities.calibrator import Method
 from app.ml.numerics.processor import processor
 from app.ml.tables.casting import kinds_wanted, recast_columns, training_of
-from app.ml.training.calibration_roles import Roles
-from app.ml.training.calibration_rows import (
+from app.ml.training.reporting.receipt import libraries
+from app.ml.training.reporting.reporting import summary_of
+from app.ml.training.versions.calibration_roles import Roles
+from app.ml.training.versions.calibration_rows import (
     FEWEST,
     CalibrationRows,
     Division,
@@ -51,11 +53,9 @@ from app.ml.training.calibration_rows import (
     reuse,
     seen_after,
 )
-from app.ml.training.class_calibration import MeasuredProbabilities, calibrate, doubts, losses, measure
-from app.ml.training.receipt import libraries
-from app.ml.training.reporting import summary_of
-from app.ml.training.table_evaluation import EvaluatedModel, column_faults, split_columns, trainings, warnings
-from app.ml.training.unseen_rows import NOT_KNOWN
+from app.ml.training.versions.class_calibration import MeasuredProbabilities, calibrate, doubts, losses, measure
+from app.ml.training.versions.table_evaluation import EvaluatedModel, column_faults, split_columns, trainings, warnings
+from app.ml.training.versions.unseen_rows import NOT_KNOWN
 
 CARRIED = "reading", "projection", "members", "combined", "batches"
 """Entries of a receipt that hold for the calibrated version too."""

@@ -34,9 +34,9 @@ from app.ml.models.member_view import View, common
 from app.ml.models.model import Model, encode
 from app.ml.preparation.preparation import Preparation
 from app.ml.tables.casting import kinds_used, kinds_wanted
-from app.ml.training.receipt import libraries
-from app.ml.training.reporting import readable
-from app.ml.training.table_evaluation import (
+from app.ml.training.reporting.receipt import libraries
+from app.ml.training.reporting.reporting import readable
+from app.ml.training.versions.table_evaluation import (
     EvaluatedModel,
     column_faults,
     evaluate_table,
@@ -45,7 +45,7 @@ from app.ml.training.table_evaluation import (
     trainings,
     warnings,
 )
-from app.ml.training.unseen_rows import NOT_KNOWN, unseen
+from app.ml.training.versions.unseen_rows import NOT_KNOWN, unseen
 
 COMMITTEE = "committee"
 RULES = {"voting", "min_probability", "min_margin"}

@@ -25,16 +25,16 @@ from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, O
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.resampling import Rows
-from app.ml.training.compared_rows import VersionRows, columns_of, common_reuse, common_rows, rows_of, truth_of
-from app.ml.training.relation_faults import evaluation_faults
-from app.ml.training.table_evaluation import (
+from app.ml.training.planning.relation_faults import evaluation_faults
+from app.ml.training.versions.compared_rows import VersionRows, columns_of, common_reuse, common_rows, rows_of, truth_of
+from app.ml.training.versions.table_evaluation import (
     EvaluatedModel,
     column_faults,
     evaluate_table,
     groups_of_training,
     warnings,
 )
-from app.ml.training.version_pairs import VersionPair, agreements, differences, metric_of
+from app.ml.training.versions.version_pairs import VersionPair, agreements, differences, metric_of
 
 NO_TRUTH = (
     "There is no ground truth: agreement shows that two clusterings group the rows alike, but not whether either is "

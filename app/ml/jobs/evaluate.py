@@ -24,10 +24,10 @@ from app.ml.models import seen_rows
 from app.ml.models.header import Header
 from app.ml.preparation.target import read_classes
 from app.ml.tables.casting import kinds_wanted, recast_columns
-from app.ml.training.calibration_roles import Roles
-from app.ml.training.reference_classes import compared_with, reference_faults
-from app.ml.training.relation_faults import evaluation_faults
-from app.ml.training.table_evaluation import (
+from app.ml.training.planning.reference_classes import compared_with, reference_faults
+from app.ml.training.planning.relation_faults import evaluation_faults
+from app.ml.training.versions.calibration_roles import Roles
+from app.ml.training.versions.table_evaluation import (
     column_faults,
     evaluate_table,
     read_truth,
@@ -35,7 +35,7 @@ from app.ml.training.table_evaluation import (
     trainings,
     warnings,
 )
-from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
+from app.ml.training.versions.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
 
 
 class EvaluateRequest(ModelRef, Request):

@@ -37,8 +37,8 @@ from app.ml.models.model import Model, decode, encode
 from app.ml.models.parsed_model import ParsedModel
 from app.ml.models.safetensors_format import canonical, read_document
 from app.ml.tables.casting import kinds_wanted
-from app.ml.training.receipt import libraries
-from app.ml.training.table_evaluation import column_faults
+from app.ml.training.reporting.receipt import libraries
+from app.ml.training.versions.table_evaluation import column_faults
 
 NEEDED = {"onnx": ("imported_onnx",), "valiant": ("valiant",)}
 """Algorithms and formats that a worker has to know, where they are not those of the first release with imports."""

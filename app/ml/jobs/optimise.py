@@ -25,7 +25,7 @@ from app.ml.decisions.solution import LimitPrice, Solution, front_volume, limit_
 from app.ml.decisions.training_distance import TrainingDistance
 from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Result
 from app.ml.tables.casting import kinds_wanted
-from app.ml.training.table_evaluation import column_faults
+from app.ml.training.versions.table_evaluation import column_faults
 
 STARTS = 2000
 """Training rows where a search begins."""

@@ -41,7 +41,7 @@ from app.ml.models.reasons import reasons_of
 from app.ml.preparation.flags import flag_texts
 from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
 from app.ml.tables.data_sheet import Remark
-from app.ml.training.table_evaluation import column_faults
+from app.ml.training.versions.table_evaluation import column_faults
 
 CELLS = 1 << 19
 """Values of a batch: its rows times the columns of the model and of the result."""

@@ -28,10 +28,10 @@ from app.ml.evaluation.measure_choice import chosen_measures
 from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.training.dry_run import row_look
-from app.ml.training.plan import Plan, plan
-from app.ml.training.task_choice import NUMBERS
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.planning.plan import Plan, plan
+from app.ml.training.planning.task_choice import NUMBERS
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 
 MOST_GREEDY = 500
 """Columns that `mifs` compares pair by pair."""

@@ -18,7 +18,7 @@ from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs,
 from app.ml.models.difference import differences
 from app.ml.models.model import digest
 from app.ml.preparation.request import Preprocessing
-from app.ml.training.receipt import libraries
+from app.ml.training.reporting.receipt import libraries
 
 
 class ReproduceRequest(Request):

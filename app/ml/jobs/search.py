@@ -20,19 +20,19 @@ from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.contract.task import Task
 from app.ml.evaluation.validation import Validation
 from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet, Source
-from app.ml.training.candidates import Candidate, SearchSpec, candidates
-from app.ml.training.cost import BASE_SECONDS
-from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import row_look
-from app.ml.training.ensemble_selection import Ensemble
-from app.ml.training.plan import Plan, plan
-from app.ml.training.projection import Projection
-from app.ml.training.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_faults, ranked_task
-from app.ml.training.related_rows import check_relations
-from app.ml.training.related_table import RelatedTable
-from app.ml.training.search import CandidateResult, rank
+from app.ml.training.planning.cost import BASE_SECONDS
+from app.ml.training.planning.counts import scaling_faults
+from app.ml.training.planning.plan import Plan, plan
+from app.ml.training.planning.projection import Projection
+from app.ml.training.planning.related_table import RelatedTable
+from app.ml.training.planning.train_spec import AlgorithmSpec, TrainSpec
+from app.ml.training.rows.related_rows import check_relations
+from app.ml.training.search.candidates import Candidate, SearchSpec, candidates
+from app.ml.training.search.ensemble_selection import Ensemble
+from app.ml.training.search.ranking_criteria import NAMES, REFUSED, fits, higher_is_better, metric_faults, ranked_task
+from app.ml.training.search.search import CandidateResult, rank
 from app.ml.training.train import train
-from app.ml.training.train_spec import AlgorithmSpec, TrainSpec
 
 CHOSEN = 0.9
 """Progress of a search when it has chosen."""

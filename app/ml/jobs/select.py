@@ -21,7 +21,13 @@ from app.ml.contract.progress import Reporter, Stages, reporter
 from app.ml.evaluation.validation import Validation
 from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Request, Result, Sheet
 from app.ml.statistics.metric_value import MEASURES
-from app.ml.training.column_selection import (
+from app.ml.training.dry_run import row_look
+from app.ml.training.planning.cost import BASE_SECONDS
+from app.ml.training.planning.counts import scaling_faults
+from app.ml.training.planning.plan import Plan, plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
+from app.ml.training.search.column_selection import (
     Rule,
     SelectionLimits,
     SelectionPath,
@@ -30,19 +36,13 @@ from app.ml.training.column_selection import (
     fits_of,
     path_of,
 )
-from app.ml.training.column_subsets import ColumnSubsets, without_others
-from app.ml.training.column_weights import weight_faults
-from app.ml.training.cost import BASE_SECONDS
-from app.ml.training.counts import scaling_faults
-from app.ml.training.dry_run import row_look
-from app.ml.training.plan import Plan, plan
-from app.ml.training.ranking_criteria import higher_is_better, metric_fault, ranked_task
-from app.ml.training.search import usual_metric
-from app.ml.training.selection_resampling import Repeated, SelectionStability, stability_of
-from app.ml.training.selection_steps import SelectionStep, doubts, steps_of
+from app.ml.training.search.column_subsets import ColumnSubsets, without_others
+from app.ml.training.search.column_weights import weight_faults
+from app.ml.training.search.ranking_criteria import higher_is_better, metric_fault, ranked_task
+from app.ml.training.search.search import usual_metric
+from app.ml.training.search.selection_resampling import Repeated, SelectionStability, stability_of
+from app.ml.training.search.selection_steps import SelectionStep, doubts, steps_of
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
 
 SELECTED, COMPARED = 0.5, 0.9
 """Progress when columns are chosen, and when the halves have been compared."""

@@ -34,9 +34,9 @@ from app.ml.numerics.acquisition.acquisition_value import Acquisition, Acquisiti
 from app.ml.numerics.acquisition.next_measurements import BatchName, Measured, next_measurements
 from app.ml.numerics.gaussian_processes.process_kernel import KernelName
 from app.ml.tables.casting import training_of
-from app.ml.training.plan import Plan, plan
+from app.ml.training.planning.plan import Plan, plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 STARTS = 5
 """Best measured rows near which a search begins."""

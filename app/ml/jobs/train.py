@@ -13,16 +13,16 @@ from app.ml.contract.model_reference import ModelRef, Name
 from app.ml.contract.progress import Reporter
 from app.ml.contract.task import Task
 from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Needs, Outcome, Request, Sheet, Source, Trained
-from app.ml.training.counts import scaling_faults
 from app.ml.training.dry_run import TrainEstimate, estimate, row_look
-from app.ml.training.edge_rows import edges_of, plan_edges, read_edge_rows
-from app.ml.training.plan import Plan, plan
-from app.ml.training.projection import Projection
-from app.ml.training.related_rows import check_relations
-from app.ml.training.related_table import RelatedTable
-from app.ml.training.start import AT, Start, start_faults
+from app.ml.training.planning.counts import scaling_faults
+from app.ml.training.planning.edge_rows import edges_of, plan_edges, read_edge_rows
+from app.ml.training.planning.plan import Plan, plan
+from app.ml.training.planning.projection import Projection
+from app.ml.training.planning.related_table import RelatedTable
+from app.ml.training.planning.start import AT, Start, start_faults
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.related_rows import check_relations
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 Versions: TypeAlias = tuple[Projection | None, Start | None]
 """Those that a request names."""

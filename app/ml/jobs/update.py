@@ -41,12 +41,19 @@ from app.ml.preparation.row_hashes import row_hashes
 from app.ml.preparation.target import Target
 from app.ml.statistics.metric_value import Metric
 from app.ml.tables.casting import kinds_wanted, recast_columns, training_of
-from app.ml.training.calibration_roles import Roles
-from app.ml.training.receipt import libraries
-from app.ml.training.reporting import monitor_curves, summary_of, unscaled_summary
-from app.ml.training.table_evaluation import EvaluatedModel, evaluate_table, only, split_columns, trainings, warnings
-from app.ml.training.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
-from app.ml.training.update_batch import FedBatch, batch_faults, feed, model_faults, read_batch
+from app.ml.training.reporting.receipt import libraries
+from app.ml.training.reporting.reporting import monitor_curves, summary_of, unscaled_summary
+from app.ml.training.versions.calibration_roles import Roles
+from app.ml.training.versions.table_evaluation import (
+    EvaluatedModel,
+    evaluate_table,
+    only,
+    split_columns,
+    trainings,
+    warnings,
+)
+from app.ml.training.versions.unseen_rows import NOT_KNOWN, Unseen, reuse_of, unseen
+from app.ml.training.versions.update_batch import FedBatch, batch_faults, feed, model_faults, read_batch
 
 BEFORE, FED, AFTER = 0.4, 0.6, 0.95
 """Shares of a job that are complete after each of these stages."""

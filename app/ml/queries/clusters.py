@@ -19,7 +19,7 @@ from app.ml.models.decoding import MOST_VALUES
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.preparation.restoring import RestoredRow, restore, written
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 if TYPE_CHECKING:
     from app.ml.models.cluster_description import ClusterCards, ClusterDescription

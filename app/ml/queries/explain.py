@@ -15,7 +15,7 @@ from app.ml.kinds.query import Query, Subject
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.tables.row_forms import PredictRequest
 from app.ml.tables.rows import read_rows
-from app.ml.training.reporting import finite, readable
+from app.ml.training.reporting.reporting import finite, readable
 
 MOST_BYTES = 2**25
 """Bytes of the explanations of one request: each row may list every one of many trees."""

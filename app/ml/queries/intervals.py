@@ -10,7 +10,7 @@ from app.ml.statistics.intervals import Bounds
 from app.ml.statistics.metric_value import shown
 from app.ml.tables.row_forms import PredictRequest
 from app.ml.tables.rows import read_rows
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 
 class IntervalOptions(Options):

@@ -25,7 +25,7 @@ from app.ml.kinds.query import Query, Subject
 from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.models.raw_rows import grid, one_row, outputs, raw_matrix
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 PROBES = 101
 """Points across an input's training range at which the tangent is compared with the model."""

@@ -22,7 +22,7 @@ from app.ml.models.model import Model
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.preparation.target_transform import in_units
 from app.ml.tables.rows import read_rows
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 if TYPE_CHECKING:
     from app.ml.numerics.neighbours.neighbour_lists import Neighbours

@@ -18,7 +18,7 @@ from app.ml.models.model import Model
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.maps.grid import steps, u_matrix
 from app.ml.preparation.restoring import restore
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 if TYPE_CHECKING:
     from app.ml.numerics.maps.cell_map import CellMap

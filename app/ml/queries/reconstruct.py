@@ -14,7 +14,7 @@ from app.ml.models.decoding import check_size, decoded, decodes
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.preparation.restoring import RestoredRow, restore
 from app.ml.tables.rows import read_rows
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 
 class ReconstructRequest(Body):

@@ -20,7 +20,7 @@ from app.ml.models.model import Model, Predicted
 from app.ml.models.model_response import Flag, ModelResponse, flags_of
 from app.ml.models.raw_rows import grid, one_row, raw_matrix
 from app.ml.tables.cells import flaw, read_cells
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 
 class SweepAxis(Body):

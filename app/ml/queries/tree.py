@@ -19,7 +19,7 @@ from app.ml.contract.labels import Label
 from app.ml.kinds.query import Query, Subject, declared
 from app.ml.models.model_response import ModelResponse
 from app.ml.numerics.trees.tree_rules import rules_of
-from app.ml.training.reporting import readable
+from app.ml.training.reporting.reporting import readable
 
 if TYPE_CHECKING:
     from app.ml.numerics.trees.member_trees import MemberTrees

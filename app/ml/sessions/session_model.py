@@ -22,8 +22,8 @@ from app.ml.sessions.session_errors import NoHypothesis
 from app.ml.sessions.session_spec import OnlineSession
 from app.ml.sessions.session_state import SessionState, encode
 from app.ml.statistics.metric_value import Metric
-from app.ml.training.receipt import libraries
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.reporting.receipt import libraries
 
 Choice: TypeAlias = Literal["last", "average", "random_round", "longest_survivor"]
 CONFIDENCE = 0.95

@@ -5,9 +5,9 @@ from app.ml.evaluation import duplicates
 from app.ml.evaluation.evaluation import Evaluation
 from app.ml.evaluation.guarantees import Errors, Evidence, Guarantees, guarantees
 from app.ml.training.drawn_rows import DrawnRows
-from app.ml.training.fit import Fitted
-from app.ml.training.plan import Plan
-from app.ml.training.reporting import EvaluatedFit
+from app.ml.training.fitting.fit import Fitted
+from app.ml.training.planning.plan import Plan
+from app.ml.training.reporting.reporting import EvaluatedFit
 
 
 def certified(drawn: DrawnRows, fitted: Fitted, evaluated: EvaluatedFit, planned: Plan) -> Guarantees | None:

@@ -15,10 +15,10 @@ from app.ml.models.conformal import EVERYWHERE
 from app.ml.models.golden import spaced
 from app.ml.preparation.row_hashes import Hashes
 from app.ml.preparation.target_limits import target_limits
-from app.ml.training.out_of_core import Stream
-from app.ml.training.plan import Plan
-from app.ml.training.row_checks import row_warnings
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.fitting.out_of_core import Stream
+from app.ml.training.planning.plan import Plan
+from app.ml.training.rows.row_checks import row_warnings
+from app.ml.training.rows.training_set import TrainingSet
 
 
 class DrawnRows(NamedTuple):

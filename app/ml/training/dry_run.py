@@ -13,7 +13,7 @@ from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation import duplicates
 from app.ml.kinds.job import Estimate, RowLook, Source
 from app.ml.training.drawn_rows import draw
-from app.ml.training.plan import Plan
+from app.ml.training.planning.plan import Plan
 
 
 class TrainEstimate(Estimate):

@@ -17,13 +17,10 @@ from app.ml.models.contributions import with_background
 from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
-from app.ml.training import coefficient_stability as stability
 from app.ml.training.certified import certified
-from app.ml.training.cluster_stability import stability_under_halving
-from app.ml.training.cross_validation import Fits, Validated, errors_of_folds, validate
-from app.ml.training.described_clusters import described_clusters
 from app.ml.training.drawn_rows import DrawnRows, draw
-from app.ml.training.fit import (
+from app.ml.training.fitting.cross_validation import Fits, Validated, errors_of_folds, validate
+from app.ml.training.fitting.fit import (
     Fitted,
     calibrate,
     centre_of,
@@ -32,16 +29,19 @@ from app.ml.training.fit import (
     fit_rows,
     predict_training_rows,
 )
-from app.ml.training.interval_folds import interval_folds
-from app.ml.training.interval_report import held_out_report
-from app.ml.training.interval_report import warnings as interval_warnings
-from app.ml.training.plan import Plan
-from app.ml.training.plotted_rows import plotted_rows, profiles
-from app.ml.training.prepared_rows import SpoolRows
-from app.ml.training.receipt import receipt
-from app.ml.training.reporting import EvaluatedFit, report
-from app.ml.training.spring_analogy import springs
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.planning.interval_folds import interval_folds
+from app.ml.training.planning.plan import Plan
+from app.ml.training.reporting import coefficient_stability as stability
+from app.ml.training.reporting.cluster_stability import stability_under_halving
+from app.ml.training.reporting.described_clusters import described_clusters
+from app.ml.training.reporting.interval_report import held_out_report
+from app.ml.training.reporting.interval_report import warnings as interval_warnings
+from app.ml.training.reporting.plotted_rows import plotted_rows, profiles
+from app.ml.training.reporting.receipt import receipt
+from app.ml.training.reporting.reporting import EvaluatedFit, report
+from app.ml.training.reporting.spring_analogy import springs
+from app.ml.training.rows.prepared_rows import SpoolRows
+from app.ml.training.rows.training_set import TrainingSet
 
 READ, FOLDED, FITTED, EVALUATED = 0.05, 0.7, 0.9, 0.97
 """Shares of a training that are complete after each of these stages."""
@@ -61,7 +61,7 @@ def train(
 
     planned: for this table. table: the whole dataset; pass the only reference to it, and its memory is free during
     the fit. data_digest, reading (see `Sheet`): for the receipt. A table that needs more than the plan's memory is
-    read, not held, if the algorithm can learn so (`app.ml.training.out_of_core`); spool_rows: puts its prepared rows
+    read, not held, if the algorithm can learn so (`fitting.out_of_core`); spool_rows: puts its prepared rows
     where they take no memory.
 
     The model is the one that was fitted on the training rows, and the report is about that very model.

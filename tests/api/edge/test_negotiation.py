@@ -30,9 +30,9 @@ def mixed(services, publish):
 def numeric(services):
     """The name of a model of two numbers, and its inputs."""
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.plan import plan
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train
-    from app.ml.training.train_spec import TrainSpec
 
     x = np.linspace(-2, 2, 60)
     table = pa.table({"x": x, "y": np.cos(x), "label": np.where(x > 0, "up", "down").astype(str).tolist()})

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 ARROW = "application/vnd.apache.arrow.stream"
 NAMES = ["area", "rooms", "town", "sold_at"]

@@ -73,7 +73,7 @@ def test_two_rows_of_one_name_fail_the_training_with_their_numbers():
     import pyarrow as pa
 
     from app.base.errors import InvalidData
-    from app.ml.training.items import read_items
+    from app.ml.training.planning.items import read_items
 
     with pytest.raises(InvalidData, match="Rows 1 and 3 have the same value in 'a'"):
         read_items(pa.table({"a": ["x", "y", "z", "y"]}), "a")

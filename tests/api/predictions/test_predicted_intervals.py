@@ -12,9 +12,9 @@ from app.base.errors import NoInterval
 from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 NPY, ARROW = "application/x-npy", "application/vnd.apache.arrow.stream"
 RNG = np.random.default_rng(5)

@@ -270,9 +270,9 @@ def numeric(services):
     from sklearn.datasets import load_iris
 
     from app.ml.contract.columns import TableColumn
-    from app.ml.training.plan import plan
+    from app.ml.training.planning.plan import plan
+    from app.ml.training.planning.train_spec import TrainSpec
     from app.ml.training.train import train
-    from app.ml.training.train_spec import TrainSpec
 
     iris = load_iris()
     names = ["a", "b", "c", "d"]

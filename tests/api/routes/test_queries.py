@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 ROW = {"length": 5.1, "width": 0.2, "size": "small"}
 

@@ -9,9 +9,9 @@ from scipy import stats
 from sklearn.datasets import load_iris
 
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 RIDGE, KNN, TREE = {"name": "ridge"}, {"name": "knn", "n_neighbors": 3}, {"name": "decision_tree", "max_depth": 2}
 TEAM = {"name": "committee", "estimators": [RIDGE, KNN, TREE], "voting": "hard"}

@@ -8,9 +8,9 @@ import pytest
 
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 2))

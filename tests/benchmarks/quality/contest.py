@@ -12,9 +12,9 @@ from app.ml.contract.algorithm import Task
 from app.ml.contract.columns import TableColumn
 from app.ml.models.model import decode
 from app.ml.tables.column_sheet import describe
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.benchmarks.paired import Array, Paired, class_losses
 
 from .peers import CLASSES, NUMBERS, Peer

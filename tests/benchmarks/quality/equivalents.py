@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 from sklearn import compose, metrics, neural_network, preprocessing, svm
 
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.benchmarks.choosing import TABLES
 from tests.benchmarks.paired import Array, Paired
 

@@ -8,9 +8,9 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Task
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.training.test_train import sheet
 
 FAMILIES = ["naive_gaussian", "shared_covariance", "full_covariance", "histogram", "kernel"]

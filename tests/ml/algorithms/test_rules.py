@@ -15,8 +15,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.numerics.rules.conditions import together
 from app.ml.numerics.trees.growth import Grown
 from app.ml.numerics.trees.one_tree import branches_of
-from app.ml.training.plan import plan
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 
 
 def of(load):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from app.ml.contract.algorithm import TargetKind
 from app.ml.contract.columns import ColumnKind, TableColumn
-from app.ml.training.plan import plan
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 
 ROWS, GAPS, GROUPS, FEATURES = 60, 12, 12, 3
 LABELS = np.array(["a", "b", "c"])

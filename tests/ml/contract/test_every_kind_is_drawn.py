@@ -6,7 +6,7 @@ from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Accepts
 from app.ml.contract.task import TargetKind, TargetUse
 from app.ml.evaluation.validation import Validation
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.train_spec import TrainSpec
 from tests.ml.contract import drawn_tables, test_relations, test_roles
 
 UNPREPARED = {Accepts.MISSING, Accepts.CATEGORIES, Accepts.UNLABELLED}

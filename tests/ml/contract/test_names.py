@@ -4,7 +4,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import ColumnUnits
 from app.ml.contract.named_numbers import Names, named
-from app.ml.training.reporting import finite
+from app.ml.training.reporting.reporting import finite
 
 COLUMNS = tuple(f"column {j}" for j in range(7))
 CLASSES = tuple(f"class {j}" for j in range(6))

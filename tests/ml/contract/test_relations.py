@@ -14,11 +14,11 @@ from app.ml.evaluation.validation import Validation
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.ml.preparation.request import Preprocessing
-from app.ml.training.edge_rows import read_edge_rows
-from app.ml.training.plan import plan
-from app.ml.training.related_table import RelatedTable
+from app.ml.training.planning.edge_rows import read_edge_rows
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.related_table import RelatedTable
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.contract.drawn_tables import plain, sheet
 
 GIVEN = {

@@ -12,9 +12,9 @@ from app.base.errors import InvalidRequest
 from app.ml.contract.algorithm import Accepts, silent
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
 from tests.ml.contract.drawn_tables import plain, requests
 
 

@@ -8,7 +8,7 @@ from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Algorithm, Fit, Params
 from app.ml.contract.task import RECORDS, PredictionKind, TargetKind, TargetUse, Task
 from app.ml.statistics.metric_value import MEASURES
-from app.ml.training.task_choice import fitting_tasks
+from app.ml.training.planning.task_choice import fitting_tasks
 
 ROOT = Path(app.__file__).parent
 WORKERS = ROOT.parent / "workers"

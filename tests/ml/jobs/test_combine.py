@@ -12,9 +12,9 @@ from app.ml.models import safetensors_format, seen_rows
 from app.ml.models.conformal import Calibration
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
 
 

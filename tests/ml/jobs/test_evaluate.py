@@ -13,9 +13,10 @@ from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
-from app.ml.training import cost, out_of_core
+from app.ml.training.fitting import out_of_core
+from app.ml.training.planning import cost
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.training.beyond_memory import plan_within as plan
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"

@@ -11,9 +11,9 @@ from app.ml.jobs import optimise
 from app.ml.kinds.job import Inputs, JobContext, Loaded, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_suggest import NOWHERE, sheet, surrogate
 
 RNG = np.random.default_rng(6)

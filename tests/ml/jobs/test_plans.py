@@ -8,7 +8,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.contract.progress import unheard
 from app.ml.jobs import bootstrap, search, train
 from app.ml.kinds.job import Inputs, Sheet, Source
-from app.ml.training import plan as planning
+from app.ml.training.planning import plan as planning
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 X = np.random.default_rng(0).normal(size=(60, 2))

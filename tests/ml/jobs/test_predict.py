@@ -11,9 +11,9 @@ from app.ml.jobs.predict import PredictJobRequest
 from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 ROWS = 1000
 COLUMNS = [TableColumn(name, "numeric", 0, ROWS) for name in "abz"]

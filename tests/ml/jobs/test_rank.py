@@ -13,8 +13,8 @@ from app.ml.evaluation.measure_choice import ENOUGH
 from app.ml.jobs.rank import KIND, RankRequest
 from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.numerics.dependence.quantile_bins import quantile_bins
-from app.ml.training.plan import plan
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.planning.plan import plan
+from app.ml.training.rows.training_set import TrainingSet
 from tests.ml.jobs.test_combine import flats
 from tests.ml.jobs.test_evaluate import NOWHERE, iris, sheet
 

@@ -15,8 +15,8 @@ from app.ml.contract.progress import unheard
 from app.ml.jobs.select import KIND, SelectRequest
 from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.planning.plan import plan
+from app.ml.training.rows.training_set import TrainingSet
 from tests.ml.jobs.test_combine import flats
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
 

@@ -13,9 +13,9 @@ from app.ml.kinds.job import Inputs, JobContext, Loaded, Sheet, Source, Version
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.numerics.acquisition.improvement import log_expected_improvement
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 RNG = np.random.default_rng(4)

@@ -12,10 +12,10 @@ from app.ml.models import safetensors_format
 from app.ml.models.conformal import Calibration, chosen
 from app.ml.models.model import decode, encode
 from app.ml.statistics.error_by_prediction import at, error_spread
-from app.ml.training.interval_report import interval_report, warnings
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.reporting.interval_report import interval_report, warnings
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 COLUMNS = [TableColumn(name, "numeric", 0, 1000) for name in ("a", "b", "price")]
 

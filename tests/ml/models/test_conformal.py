@@ -13,9 +13,9 @@ from app.ml.models import safetensors_format
 from app.ml.models.conformal import UNCALIBRATED, Calibration, reach, with_intervals
 from app.ml.models.model import decode, encode
 from app.ml.statistics.error_by_prediction import at
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 
 @pytest.mark.parametrize("m", [1, 9, 18, 19, 20, 99, 1000])

@@ -11,10 +11,10 @@ from app.ml.models import cv_plus, safetensors_format, state_format
 from app.ml.models.cv_plus import guaranteed
 from app.ml.models.model import decode, encode
 from app.ml.statistics.error_by_prediction import at, error_spread
-from app.ml.training.fold_calibration import ScoredFold
-from app.ml.training.plan import plan
+from app.ml.training.fitting.fold_calibration import ScoredFold
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 ROWS, SEED = 50, 3
 COMMITTEE = {"name": "committee", "estimators": [{"name": "ridge"}, {"name": "knn"}]}
@@ -218,7 +218,7 @@ def test_groups_large_fits_and_own_intervals_store_none(monkeypatch):
     assert decode(trained(grouped, group="g").blob).interval_name == "cross-validation"
     linear = trained(table, "linear")
     assert "folds" not in safetensors_format.read_document(linear.blob)
-    monkeypatch.setattr("app.ml.training.fold_calibration.MOST_BYTES", 1000)
+    monkeypatch.setattr("app.ml.training.fitting.fold_calibration.MOST_BYTES", 1000)
     assert decode(trained(table, "knn").blob).interval_name == "cross-validation"
 
 

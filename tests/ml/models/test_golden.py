@@ -9,9 +9,9 @@ from app.ml.algorithms.gaussian_process import function
 from app.ml.contract.columns import TableColumn
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 
 def test_a_variance_of_nothing_but_rounding_may_round_otherwise():

@@ -16,9 +16,9 @@ from app.ml.models import safetensors_format
 from app.ml.models.header import read_header
 from app.ml.models.model import Predicted, decode, digest, encode
 from app.ml.preparation.flags import Flagged
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 TABLE = pa.table({"a": [0.0, 1.0, 2.0, 3.0] * 10, "c": ["x", "y", None, "x"] * 10, "y": ["no", "yes"] * 20})
 

@@ -12,9 +12,9 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import contributions, safetensors_format
 from app.ml.models.contributions import contributions_of
 from app.ml.models.model import decode, encode
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 N = 150
 rng = np.random.default_rng(4)

@@ -23,9 +23,9 @@ from app.ml.models.golden import golden_table
 from app.ml.models.model import decode
 from app.ml.operations import plot_entries
 from app.ml.queries.tree import TreeRequest, tree
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 HOSTILE = {"a.b": "x[0]\\'\"", "datum['y']": "<script>", "new\nline\x07": "\u202e" + "long" * 200}
 """Names of columns, and a category of each."""

@@ -20,9 +20,10 @@ from app.ml.preparation.date_parts import LABELS, DateParts, part_names
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.restoring import restore
-from app.ml.training import cost, out_of_core
+from app.ml.training.fitting import out_of_core
+from app.ml.training.planning import cost
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.preparation.test_preparation import TREE, read, table
 from tests.ml.training.beyond_memory import plan_within as plan
 

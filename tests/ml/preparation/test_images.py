@@ -11,8 +11,8 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.ml.preparation.images import Pixels, _barycentre
-from app.ml.training.plan import plan
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from tests.ml.preparation.test_functions import fit, matrix
 from tests.ml.preparation.test_preparation import numbers
 from tests.ml.training.test_train import run

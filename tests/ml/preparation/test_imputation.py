@@ -20,11 +20,12 @@ from app.ml.models.model import decode, encode
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.restoring import imputed, restore
 from app.ml.preparation.stored_state_checks import checked
-from app.ml.training import cost, out_of_core
-from app.ml.training.leave_one_out import closed_form
+from app.ml.training.fitting import out_of_core
+from app.ml.training.fitting.leave_one_out import closed_form
+from app.ml.training.planning import cost
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
 from tests.ml.preparation.test_preparation import TREE, fit, flags, numbers, read, table
 from tests.ml.training.beyond_memory import plan_within as plan
 from tests.ml.training.test_train import run, sheet

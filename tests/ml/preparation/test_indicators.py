@@ -7,10 +7,10 @@ import pytest
 from app.ml.algorithms import generative_bayes, knn
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.training import reporting
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.reporting import reporting
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 ALONE = {
     "linear": {"name": "linear"},

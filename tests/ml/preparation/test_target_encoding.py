@@ -14,9 +14,9 @@ from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Preprocessing
 from app.ml.preparation.target_encoding import Outcome
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 TARGET = {"categories": "target", "max_levels": 5}
 

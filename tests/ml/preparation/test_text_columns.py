@@ -10,10 +10,10 @@ from app.ml.models import safetensors_format
 from app.ml.models.header import TEXT_FORMAT
 from app.ml.models.model import decode, encode
 from app.ml.preparation.arrow_columns import Raw
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
 
 RNG = np.random.default_rng(2)
 WORDS = [["ball", "goal", "team"], ["vote", "court", "party"]]

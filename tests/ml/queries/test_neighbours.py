@@ -12,9 +12,9 @@ from app.ml.models.model import decode
 from app.ml.queries import explain, neighbours
 from app.ml.queries.neighbours import NeighboursRequest
 from app.ml.tables.row_forms import PredictRequest
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 N = 60
 RNG = np.random.default_rng(2)

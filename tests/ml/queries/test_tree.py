@@ -10,9 +10,9 @@ from app.ml.kinds.query import Subject
 from app.ml.models.model import decode
 from app.ml.queries import tree
 from app.ml.queries.tree import TreeRequest
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 N = 200
 RNG = np.random.default_rng(5)

@@ -17,9 +17,9 @@ from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
 from app.ml.tables.cell_casting import recast_cells
 from app.ml.tables.rows import read_rows
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 ROWS = 120

@@ -2,7 +2,7 @@
 
 import math
 
-from app.ml.training.plan import Plan, plan
+from app.ml.training.planning.plan import Plan, plan
 
 BEYOND = 1.0
 """Stands for a byte less than all rows take."""

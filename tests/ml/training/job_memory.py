@@ -23,7 +23,7 @@ from app.ml.jobs.train import KIND, TrainRequest
 from app.ml.kinds.job import Inputs, Sheet, Source
 from app.ml.numerics.compiled_kernels import load_from_disk
 from app.ml.operations import kinds
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
 from app.processes.process_memory import give_back, limit
 from workers.mapped_dataset import spooled, spooled_rows
 from workers.template import written

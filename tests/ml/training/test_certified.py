@@ -9,11 +9,12 @@ from app.ml.jobs import search, select
 from app.ml.kinds.job import Inputs, Source
 from app.ml.models.header import read_header
 from app.ml.models.model import decode
-from app.ml.training import cost, out_of_core
-from app.ml.training.projection import Projection
-from app.ml.training.start import Start
+from app.ml.training.fitting import out_of_core
+from app.ml.training.planning import cost
+from app.ml.training.planning.projection import Projection
+from app.ml.training.planning.start import Start
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
 from tests.ml.training.beyond_memory import plan_within as plan
 

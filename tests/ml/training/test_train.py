@@ -24,9 +24,9 @@ from app.ml.models.golden import check_golden
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, encode
 from app.ml.numerics import jit
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 
 KINDS = {pa.string(): "categorical", pa.bool_(): "boolean", pa.timestamp("us", "UTC"): "datetime"}
 
@@ -308,8 +308,8 @@ import pyarrow as pa
 from app.ml.models.model import digest
 from app.ml.contract.columns import TableColumn
 from app.ml.evaluation.splits import holdout
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.planning.plan import plan
 from app.ml.training.train import train
 table = pa.table({"a": [float(i * i % 17) for i in range(60)], "c": ["x", "y", "z"] * 20, "y": ["p", "q"] * 30})
 columns = [TableColumn(name, kind, 0, 3) for name, kind in zip("acy", ["numeric", "categorical", "categorical"])]

@@ -23,7 +23,7 @@ from app.ml.catalogue.algorithm_files import seconds_to_compile
 from app.ml.jobs import train
 from app.ml.jobs.evaluate import EvaluateRequest
 from app.ml.jobs.train import TrainRequest
-from app.ml.training.related_rows import check_relations
+from app.ml.training.rows.related_rows import check_relations
 from app.schemas.jobs import JobState
 from app.services.jobs.attempts import Attempts
 from app.services.jobs.jobs import Jobs

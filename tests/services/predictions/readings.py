@@ -24,10 +24,10 @@ from app.ingest.uploaded_file import Limits
 from app.ml.kinds.job import Source
 from app.ml.models.model import decode
 from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
-from app.ml.training.plan import plan
-from app.ml.training.table_evaluation import column_faults
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.versions.table_evaluation import column_faults
 from app.schemas.datasets import Dataset
 from app.services.jobs.submission import sheet
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from app.ml.tables.casting import kinds_wanted, recast_columns, recast_table
-from app.ml.training.table_evaluation import column_faults
+from app.ml.training.versions.table_evaluation import column_faults
 from tests.services.predictions.readings import (
     REFUSED,
     by_arrow,

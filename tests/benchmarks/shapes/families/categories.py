@@ -13,9 +13,9 @@ import scipy
 from sklearn import linear_model
 
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import plan
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 from tests.benchmarks.shapes.case import Case, Measure, Side
 from tests.benchmarks.shapes.tables import CATEGORIES_PER_COLUMN, Table, grid
 

@@ -9,8 +9,8 @@ from app.base.errors import InvalidRequest
 from app.ml.catalogue.algorithm_files import find
 from app.ml.contract.algorithm import Context, Data, Size, Task
 from app.ml.contract.columns import TableColumn
-from app.ml.training.plan import plan
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 
 OPTIMIZERS = ("adam", "sgd", "lbfgs", "conjugate_gradient", "one_step_secant", "bold_driver", "gradient_descent")
 NETWORKS = [("mlp", [300, 300], optimizer) for optimizer in OPTIMIZERS]
