@@ -13,13 +13,11 @@ from app import cli
 from app.base.settings import Settings
 from app.commands.serve_folder import USED
 from tests.commands.test_serve_folder import MLSERVERS_EXAMPLE, ROOT, X, Y, serving
-from tests.test_exposure import certificate
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 pytest.importorskip("treelite")
 pytestmark = pytest.mark.slow
-__all__ = ["certificate"]  # a fixture of this file too
 ROWS = {"instances": X[:3].tolist()}
 
 
