@@ -116,8 +116,8 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
     from app.composition.wiring import build  # noqa: PLC0415  models of a folder need neither the database nor what it takes
 
     app.services = build(settings, role="api")
-    app.services.access.access.start()
-    app.services.datasets.datasets.warm()
+    app.services.access.start()
+    app.services.datasets.warm()
     if settings.warm:
         app.services.warming.start()
         if app.state.listens_when_warm:

@@ -184,7 +184,7 @@ class GuardedRoute(APIRoute):
         app = scope["app"]
         if not self.needs or not app.settings.needs_keys:
             return
-        access: Access = app.services.access.access
+        access: Access = app.services.access
         token = credential(scope["headers"], scope["method"])
         own = access.known(token)
         if own is None:
