@@ -47,6 +47,7 @@ TABLE = {
     "learning_rate": (NUMBER, "multiplied"),
     "loss": (WORD, "Loss that is minimised"),
     "max_bins": (COUNT, "Maximum number of histogram bins"),
+    "max_delta_step": (NUMBER, "Largest value of a leaf"),
     "max_depth": (COUNT, "Maximum depth"),
     "max_features": ("MaxFeatures", "Columns"),
     "max_iter": (COUNT, "Maximum number of"),

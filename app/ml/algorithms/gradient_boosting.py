@@ -23,8 +23,11 @@ of two classes. Of k > 2 classes LightGBM divides by k/(k - 1) of the curvature,
 these: on 5,000 rows of three overlapping classes its log loss is 0.765, ours 0.783, scikit-learn's 0.803. There a
 smaller `learning_rate`, or `early_stopping`, which ends before the trees fit noise, makes up for it.
 
-On `diabetes` the RMSE is 59.0, LightGBM's with as many trees 58.0, and 57.0 with 50 trees; `l2` 0, as LightGBM has it,
-gives 59.5. The difference at 100 trees is measured, and unexplained.
+On `diabetes` the RMSE of 30 splits is 0.44 ± 0.27 above LightGBM's, of which its bins of at least 3 rows and its `l2`
+of 0 are 0.29 ± 0.25.
+
+Leaves of the losses `absolute` and `quantile` are medians and quantiles of what is left in them. `poisson`, `gamma` and
+`tweedie` sum up the logarithm of the expected number, and their curve is half of the mean deviance.
 
 In short: Many small trees are added up, each fitted to what is still wrong. A part of the rows may show when to stop.
 
@@ -66,15 +69,29 @@ from app.ml.contract.algorithm import (
     Fit,
     Labels,
     Matrix,
-    Params,
+    Output,
     Size,
     Symmetry,
     Task,
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.numerics.boosting.boosting_params import BoostingParams
+from app.ml.numerics.boosting.boosting_rows import best_base, curve_rows, draw_train_mask
 from app.ml.numerics.boosting.gradient_trees import Booster, Limits, gathered
-from app.ml.numerics.boosting.losses import RowSums, batches, log_total, others, share
+from app.ml.numerics.boosting.loss_choice import (
+    NOT_CALIBRATED,
+    UNITS,
+    best_constants,
+    loss_faults,
+    losses_of,
+    metric_of,
+    response_of,
+    row_sums,
+    step_bounds,
+)
+from app.ml.numerics.boosting.losses import log_total, others, share
+from app.ml.numerics.boosting.response_losses import Huber
 from app.ml.numerics.trees.binning import MOST, binned
 from app.ml.numerics.trees.cost import CLASS_BYTES, LEAF_BYTES
 from app.ml.numerics.trees.forest import Trees, stages, total
@@ -83,13 +100,8 @@ from app.ml.numerics.trees.growth import DEEPEST
 from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
-CURVE_ROWS = 10_000
-"""Rows, at most, that the curve of the training loss is of."""
-RARE = 1e-9
-"""Share that a class without rows is taken to have."""
 
-
-class GradientBoosting(Params):
+class GradientBoosting(BoostingParams):
     """Gradient boosting for regression and classification."""
 
     n_estimators: int = Field(
@@ -125,13 +137,6 @@ class GradientBoosting(Params):
     category_l2: float = Field(
         10.0, ge=0, le=1e100, description="Added to `l2` in the leaves below a split of categories."
     )
-    early_stopping: bool = Field(
-        False, description="Stop when held-out rows are no longer predicted better, and keep the best round."
-    )
-    validation_fraction: float = Field(0.1, gt=0, lt=1, description="Share of the rows held out for early stopping.")
-    n_iter_no_change: int = Field(
-        5, ge=1, le=10_000, description="Rounds without improvement on the held-out rows before an early stop."
-    )
 
 
 class State(NamedTuple):
@@ -142,70 +147,47 @@ class State(NamedTuple):
     """0 for numbers."""
     importance: Vector
     """(d,) share of each column in the gain of all splits."""
+    huber_delta: float | None = None
+    """Residual size at which the loss `huber` turned linear; None: another loss was minimised."""
 
 
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     classes = data.targets.shape[1] if data.task is Task.CLASSIFICATION else 0
-    train_mask = _train_rows(params, len(data.x), context.rng)
-    base = _base(data, train_mask, classes)
-    train_rows = _curve_rows(train_mask, len(base))
-    booster = Booster(binned(data, params.max_bins, by_row=True), train_mask, _limits(params), len(base))
-    row_sums = RowSums.of(data, base, classes)
+    train_mask = draw_train_mask(params, len(data.x), context.rng)
+    losses = losses_of(params, data, classes)
+    base = best_constants(losses, data, train_mask) if losses else best_base(data, train_mask, classes)
+    counted_rows = curve_rows(train_mask, len(base))
+    bounds = step_bounds(params, data.task)._replace(twofold=any(loss.bends for loss in losses))
+    booster = Booster(binned(data, params.max_bins, by_row=True), train_mask, _limits(params), len(base), bounds)
+    sums = row_sums(losses, data, base, classes)
     trees: list[Trees] = []
     gains: list[Vector] = []
     held = train_mask[: 0 if train_mask.all() else train_mask.size]  # the false ones, if there are any
     curves: dict[str, list[float]] = {"loss": [], **({"held_out_loss": []} if held.size else {})}
     for number in range(1, params.n_estimators + 1 if classes != 1 else 1):
-        row_sums.begin()
+        sums.begin()
         for k in range(len(base)):
-            tree, gain = booster.grow(row_sums.slopes(k), row_sums.raw[k])
-            row_sums.add(k, tree, others(held, len(base)))
+            tree, gain = booster.grow(sums.slopes(k), sums.raw[k], sums.leaf_value(k))
+            sums.add(k, tree, others(held, len(base)))
             trees.append(tree)
             gains.append(gain)
-        for curve, rows in zip(curves.values(), (train_rows, others(held, len(base))), strict=False):
-            curve.append(row_sums.loss(rows))
+        for curve, rows in zip(curves.values(), (counted_rows, others(held, len(base))), strict=False):
+            curve.append(sums.loss(rows))
         context.progress(number / params.n_estimators, **{name: curve[-1] for name, curve in curves.items()})
         if held.size and number - _best(curves["held_out_loss"]) >= params.n_iter_no_change:
             break
     rounds = _best(curves["held_out_loss"]) if held.size else len(curves["loss"])
-    del booster, row_sums  # their memory is for the trees to be put together in
+    del booster, sums  # their memory is for the trees to be put together in
     state = _state(trees[: rounds * len(base)], gains, base, classes, data)
-    return Fit(state, iterations=rounds, curves=curves)
-
-
-def _curve_rows(train_mask: NDArray[np.bool_], each: int) -> list[Labels]:
-    """The rows that the curve is of, some at a time."""
-    rows = np.flatnonzero(train_mask)
-    rows = rows[:: -(-rows.size // CURVE_ROWS)].copy()
-    return [rows[batch] for batch in batches(rows.size, each)]
-
-
-def _train_rows(params: GradientBoosting, n: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """The training rows (n,); the others are held out."""
-    if not params.early_stopping or n == 1:
-        return np.broadcast_to(np.True_, n)
-    train_mask = np.ones(n, np.bool_)
-    train_mask[rng.permutation(n)[: min(max(1, round(params.validation_fraction * n)), n - 1)]] = False
-    return train_mask
+    state = state._replace(huber_delta=next((loss.delta for loss in losses if isinstance(loss, Huber)), None))
+    warnings = [NOT_CALIBRATED] if params.class_loss == "focal" and classes == 2 else []
+    return Fit(state, iterations=rounds, curves=curves, warnings=warnings)
 
 
 def _limits(params: GradientBoosting) -> Limits:
     depth = DEEPEST if params.max_depth is None else params.max_depth
     leaf = params.min_samples_leaf, params.l2, params.learning_rate
     return Limits(params.max_leaf_nodes, depth, *leaf, params.category_smoothing, params.category_l2)
-
-
-def _base(data: Data, train_mask: NDArray[np.bool_], classes: int) -> Vector:
-    """The best sum without any tree: the mean, or log-odds, or logarithms of the shares."""
-    sums, weight = np.zeros(data.targets.shape[1]), 0.0
-    for batch in batches(len(data.x), sums.size):
-        weights = data.weights[batch] * train_mask[batch]
-        sums, weight = sums + weights @ data.targets[batch], weight + float(weights.sum())
-    shares: Vector = sums / weight
-    if not classes:
-        return shares
-    floored = np.maximum(shares, RARE)
-    return np.log(floored[1:] / floored[:1]) if classes == 2 else np.log(floored)
 
 
 def _best(losses: list[float]) -> int:
@@ -229,22 +211,26 @@ def _silent(levels: Labels, k: int) -> Trees:
 
 
 def predict(params: GradientBoosting, state: State, x: Matrix) -> NDArray[np.float64]:
-    return _predictions((total(state.trees, x) + state.base).T, state.classes)
+    return _predictions(params, (total(state.trees, x) + state.base).T, state.classes)
+
+
+def _quantiles(params: GradientBoosting, state: State, x: Matrix) -> Matrix:
+    """(n, k) in rising order in every row: sorted, the sum of their losses is no larger, for any target."""
+    return np.sort(total(state.trees, x) + state.base, axis=1)
 
 
 def explain(params: GradientBoosting, state: State, x: Matrix) -> list[JSON]:
     """For each row the prediction after every round: a number, or probabilities."""
     sums = stages(state.trees, x, len(state.base)).cumsum(axis=0) + state.base
-    result = [_predictions(raw.T, state.classes).tolist() for raw in sums]
+    result = [_predictions(params, raw.T, state.classes).tolist() for raw in sums]
     name = "probabilities" if state.classes else "prediction"
     return [{"stages": [{name: now[row]} for now in result]} for row in range(len(x))]
 
 
-def _predictions(raw: Matrix, classes: int) -> NDArray[np.float64]:
+def _predictions(params: GradientBoosting, raw: Matrix, classes: int) -> NDArray[np.float64]:
     """Predictions of n rows of which the trees and the base add up to (k, n)."""
     if not classes:
-        numbers: Vector = raw[0].copy()
-        return numbers
+        return response_of(params, raw)
     if classes == 1:
         return np.ones((raw.shape[1], 1))
     if classes == 2:
@@ -260,8 +246,11 @@ def scores(params: GradientBoosting, state: State) -> TreeScores:
     """The sum of a number or of two classes, or one sum for each of more classes."""
     k = len(state.base)
     trees = state.trees._replace(values=state.trees.values.sum(axis=1, keepdims=True))
-    unit = {0: "target", 2: "log_odds"}.get(state.classes, "score")
-    return TreeScores(trees, shares_of(trees), state.base, np.ones(k), unit, np.arange(trees.root.size) % k)
+    unit = {0: UNITS.get(params.loss, "target"), 2: "log_odds"}.get(state.classes, "score")
+    output = np.arange(trees.root.size) % k
+    if k > 1 and not state.classes:
+        return TreeScores(trees, shares_of(trees), state.base, np.ones(k), "quantile", output, tuple(params.levels))
+    return TreeScores(trees, shares_of(trees), state.base, np.ones(k), unit, output)
 
 
 def summary(params: GradientBoosting, state: State) -> JSON:
@@ -271,15 +260,24 @@ def summary(params: GradientBoosting, state: State) -> JSON:
         "trees": state.trees.root.size,
         "leaves": int((state.trees.column < 0).sum()),
         "base": state.base.tolist(),
-        **({"classes": every(state.base.size)} if state.base.size > 1 else {}),
+        **({"classes": every(state.base.size)} if state.base.size > 1 and state.classes else {}),
+        **({"quantiles": params.levels} if state.base.size > 1 and not state.classes else {}),
+        **({} if state.huber_delta is None else {"huber_delta": state.huber_delta}),
         "importances": [
             {"column": int(j), "importance": float(state.importance[j])} for j in order if state.importance[j] > 0
         ],
     }
 
 
+def _sums(params: GradientBoosting, size: Size) -> int:
+    """Number of sums of trees."""
+    if size.classes:
+        return size.classes if size.classes > 2 else 1
+    return len(params.levels) if params.loss == "quantile" else 1
+
+
 def _seconds(params: GradientBoosting, size: Size) -> float:
-    sums = size.classes if size.classes > 2 else 1
+    sums = _sums(params, size)
     leaves = min(params.max_leaf_nodes, 1 + size.rows / max(1.0, params.min_samples_leaf))
     each = 3e-4 + 2.5e-9 * size.cells + 1e-8 * size.rows + 6e-7 * size.columns * leaves
     return params.n_estimators * sums * each
@@ -287,7 +285,7 @@ def _seconds(params: GradientBoosting, size: Size) -> float:
 
 def _memory(params: GradientBoosting, size: Size) -> float:
     """Bins, gradients and sums of rows; and the trees."""
-    sums = size.classes if size.classes > 2 else 1
+    sums = _sums(params, size)
     trees = params.n_estimators * sums * params.max_leaf_nodes * (2 * LEAF_BYTES + CLASS_BYTES * sums)
     return trees + size.rows * (1.1 * 8 * math.ceil(size.columns / 8) + 40 + 8 * sums)
 
@@ -304,6 +302,16 @@ ALGORITHM = Algorithm(
     importances=lambda _: lambda state: state.importance,
     queries={"tree": lambda _, state: TreeNodes(state.trees), "contributions": scores},
     explain=explain,
+    faults=loss_faults,
+    response_metric=metric_of,
+    outputs={
+        "quantiles": Output(
+            "Quantiles of the target at all levels of the model, in its units and in rising order.",
+            _quantiles,
+            lambda params, _: len(params.levels),
+            applies=lambda params: params.loss == "quantile",
+        )
+    },
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.COLUMN_ORDER: "of splits that gain the same, the one of the lowest column is made.",

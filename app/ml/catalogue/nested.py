@@ -25,6 +25,7 @@ from app.ml.contract.algorithm import (
     in_turn,
     silent,
 )
+from app.ml.contract.response_metric import ResponseMetric
 
 DEEPEST = 4
 """Learners within learners; each level multiplies the fits."""
@@ -107,6 +108,8 @@ class Meaning(NamedTuple):
     """Shares of classes are not probabilities."""
     through_origin: bool = False
     """Numbers are of a fit without an intercept."""
+    metric: ResponseMetric | None = None
+    """Metric of the loss that numbers minimise; None: none beside those of all regressions."""
 
 
 PLAIN = Meaning()
@@ -115,7 +118,7 @@ PLAIN = Meaning()
 def meaning(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> Meaning:
     if task.of_classes:
         return Meaning(degrees=degrees(algorithm, params))
-    return Meaning(through_origin=algorithm.through_origin(params))
+    return Meaning(through_origin=algorithm.through_origin(params), metric=algorithm.response_metric(params))
 
 
 def seconds(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Size) -> float:
@@ -155,5 +158,6 @@ def faults(
         elif not member.task.supervised and not entry.algorithm.target_use(member.task).takes(given=False):
             yield Fault(f"{where}/name", f"{entry.name} needs a target, and here it has none.")
         else:
-            within = Inputs({} if member.above else inputs.kinds, member.fits(inputs.size)[1])
+            ends = inputs.target_ends if member.task is task else ()
+            within = Inputs({} if member.above else inputs.kinds, member.fits(inputs.size)[1], target_ends=ends)
             yield from faults(entry.algorithm, member.spec, member.task, where, within, depth=depth + 1)

@@ -25,6 +25,7 @@ from app.ml.contract.params import Learner, Params, learner
 from app.ml.contract.progress import Progress, silent
 from app.ml.contract.random_function import RandomFunction
 from app.ml.contract.relations import Form, Meaning, item_places
+from app.ml.contract.response_metric import ResponseMetric
 from app.ml.contract.streamed_rows import StreamedRows
 from app.ml.contract.task import TargetKind, TargetUse, Task
 from app.ml.contract.traits import Accepts, Symmetry
@@ -265,6 +266,8 @@ class Algorithm(Generic[P, S]):
     """The function with its uncertainty, where that is what it learns."""
     known: Callable[[P, Matrix], NDArray[np.bool_]] | None = None
     """Maps predicted probabilities (n, k) to the rows (n,) that are accepted; the others are reported as unknown."""
+    response_metric: Callable[[P], ResponseMetric | None] = lambda _: None
+    """Maps params to the metric of a regression that fits its loss. None: none beside those of all regressions."""
     outputs: Mapping[str, Output] = field(default_factory=dict)
     """Further values of a row, which a prediction includes on request, by name."""
     inverse: Callable[[P, S, Matrix], Matrix] | None = None

@@ -25,6 +25,9 @@ class Output:
     """Maps (params, state) to the size of the numbers of which each value is a difference: it is exact to their
     rounding. None: to its own."""
 
+    applies: Callable[[Any], bool] = lambda _: True
+    """Maps params to True if a fit with these has the output."""
+
     @property
     def shape(self) -> str:
         """Shape for n rows, as documents show it."""

@@ -17,10 +17,11 @@ CRITICAL = frozenset({
 """They decide how flexible a model is, how many parts it has, or which rows count as near."""
 EXPERT = frozenset({
     "amplitude", "batch_size", "bits", "bound", "cache_size", "category_l2", "category_smoothing", "code_words",
-    "coef0", "covariance_floor", "d0", "dof", "failure_probability", "indefinite", "index", "init", "init_range",
-    "interval_of", "literal", "max_bins", "max_iter", "missing_exceptions", "momentum", "n_iter_no_change",
-    "optimizer", "penalise_intercept", "prior_rate", "prior_shape", "prior_variance", "push", "reduction",
-    "settling", "shuffle", "solver", "step_offset", "step_scale", "tol", "validation_fraction",
+    "coef0", "covariance_floor", "d0", "dof", "failure_probability", "focal_gamma", "huber_delta", "indefinite",
+    "index", "init", "init_range", "interval_of", "literal", "max_bins", "max_delta_step", "max_iter",
+    "missing_exceptions", "momentum", "n_iter_no_change", "optimizer", "penalise_intercept", "prior_rate",
+    "prior_shape", "prior_variance", "push", "reduction", "settling", "shuffle", "solver", "step_offset",
+    "step_scale", "tol", "validation_fraction",
 })  # fmt: skip
 """They steer the search for a minimum, or are constants of its equations: the defaults suit nearly all tables."""
 

@@ -22,6 +22,7 @@ from app.ml.evaluation.confusion_matrix import ConfusionMatrix
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.decisions import decisions
 from app.ml.evaluation.density_metrics import information_criteria
+from app.ml.evaluation.deviances import response_loss
 from app.ml.evaluation.predictions import Predictions
 from app.ml.evaluation.projection_metrics import kept
 from app.ml.evaluation.regression_plots import over_predictions
@@ -192,6 +193,8 @@ def of_numbers(truth: Vector, predicted: Vector, rows: Rows, means: Meaning = PL
         metrics = measures.regression(truth, predicted, rows.draws, rows.weights)
         if means.through_origin:
             metrics.append(measures.uncentred_r2(truth, predicted, rows))
+        if means.metric is not None:
+            metrics.append(response_loss(truth, predicted, means.metric, rows))
         left = (truth - predicted) * (1.0 if rows.weights is None else np.sqrt(rows.weights))
         return Evaluation(metrics, curves=over_predictions(truth, predicted), residuals=left)
 

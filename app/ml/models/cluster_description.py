@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Output, Task, Vector
+from app.ml.contract.algorithm import JSON, Algorithm, Labels, Matrix, Output, Params, Task, Vector
 from app.ml.models import state_format
 from app.ml.numerics.clustering.cluster_normals import ClusterNormals
 
@@ -92,15 +92,20 @@ def _fits(normals: ClusterNormals, k: int, d: int) -> bool:
 
 
 def described(
-    algorithm: Algorithm[Any, Any], task: Task, description: ClusterDescription | None
+    algorithm: Algorithm[Any, Any], task: Task, params: Params, description: ClusterDescription | None
 ) -> Algorithm[Any, Any]:
-    """The algorithm with the outputs and ellipsoids of these densities, where it has none of its own."""
+    """The algorithm with the outputs of fits with these parameters, and the outputs and ellipsoids of these densities
+    where it has none of its own.
+    """
+    if not all(output.applies(params) for output in algorithm.outputs.values()):
+        outputs = {name: output for name, output in algorithm.outputs.items() if output.applies(params)}
+        algorithm = replace(algorithm, outputs=outputs)
     if description is None or description.normals is None or not task.labels or _of_counts(algorithm):
         return algorithm
-    outputs = cluster_outputs(algorithm, description.normals)
+    densities = cluster_outputs(algorithm, description.normals)
     normals = description.normals.normals
     queries = {"ellipsoids": lambda _, __: normals, **algorithm.queries}
-    return replace(algorithm, outputs={**outputs, **algorithm.outputs}, queries=queries)
+    return replace(algorithm, outputs={**densities, **algorithm.outputs}, queries=queries)
 
 
 def offered_outputs(algorithm: Algorithm[Any, Any], task: Task | None = None) -> Mapping[str, Output]:

@@ -65,7 +65,7 @@ class Contributions(NamedTuple):
     columns: tuple[str, ...]
     """(p,) names of the columns of the request; after them functions of several columns."""
     scores: tuple[Class | None, ...]
-    """(k,) the class of each score; None: the score is of a number."""
+    """(k,) the class of each score, or the level of a quantile; None: the score is of a number."""
     base: Vector
     """(k,) scores that no column has moved."""
     raw: Matrix
@@ -153,7 +153,8 @@ def contributions_of(model: Model, raw: Matrix, name: str = CONTRIBUTIONS, *, li
     unit = scores.unit
     if unit == "target" and model.linearising != "none":
         unit = f"{model.linearising}(target)"
-    return Contributions(method, unit, players.names, _named(model, totals.shape[1]), explained.mean, totals, values)
+    named = getattr(scores, "levels", ()) or _named(model, totals.shape[1])
+    return Contributions(method, unit, players.names, named, explained.mean, totals, values)
 
 
 def _scores(model: Model) -> Scores:

@@ -142,7 +142,7 @@ class Model:
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
         """Predictions in the target's own units, calibrated probabilities, and outputs by densities of clusters."""
-        own = cluster_description.described(find(self.name).algorithm, self.task, self.clusters)
+        own = cluster_description.described(find(self.name).algorithm, self.task, self.params, self.clusters)
         found = with_intervals(own, self.params, self.calibration)
         return calibrators.calibrated(self.calibrators, within(turned_back(self.linearising, found), self.limits))
 

@@ -33,10 +33,12 @@ def reasons_of(
 ) -> list[list[Reason]]:
     """For each row of a table up to so many columns, the largest contribution first; none of those that are 0.
 
-    Of several scores, that of the predicted class.
+    Of several scores, that of the predicted class or quantile.
     """
-    several = len(contributions.scores) > 1
-    chosen = predicted.values if several else np.zeros(len(predicted.values), np.intp)
+    chosen = np.zeros(len(predicted.values), np.intp)
+    if len(contributions.scores) > 1:
+        quantiles = predicted.classes is None
+        chosen = np.abs(contributions.raw - predicted.values[:, None]).argmin(1) if quantiles else predicted.values
     values = contributions.values[np.arange(len(chosen)), chosen]
     order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :top]
     return [

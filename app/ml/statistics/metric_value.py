@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from pydantic import Field
 
 from app.base.wire import Wire
 from app.ml.contract.algorithm import Vector
+from app.ml.contract.response_metric import MetricName
 from app.ml.contract.task import PredictionKind
 from app.ml.statistics.intervals import (
     CONFIDENCE,
@@ -87,6 +88,7 @@ MEASURES = {
     "mae": Measure(of=_NUMBER),
     "r2": Measure(better=1, lowest=-math.inf, highest=1.0, of=_NUMBER),
     "r2_uncentred": Measure(better=1, lowest=-math.inf, highest=1.0, of=_NUMBER),
+    **dict.fromkeys(get_args(MetricName), Measure(of=_NUMBER)),
     "accuracy": _SCORE,
     "log_loss": Measure(of=_CLASSES),
     "expected_calibration_error": Measure(highest=1.0, of=_CLASSES),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn import datasets, ensemble
 
-from app.ml.algorithms import gradient_boosting
 from app.ml.algorithms.gradient_boosting import GradientBoosting, fit, predict, summary
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.numerics.boosting import gradient_trees
+from app.ml.numerics.boosting.boosting_rows import draw_train_mask
 from app.ml.numerics.trees.binning import binned
 from app.ml.numerics.trees.forest import total
 from app.ml.numerics.trees.growth import DEEPEST
@@ -183,7 +183,7 @@ def test_rows_that_say_when_to_stop_teach_nothing(draw):
         draw(300),
         GradientBoosting(n_estimators=3, early_stopping=True, n_iter_no_change=50, validation_fraction=0.3),
     )
-    held = ~gradient_boosting._train_rows(params, 300, Context.of(0).rng)
+    held = ~draw_train_mask(params, 300, Context.of(0).rng)
     assert held.sum() == 90
     other = Data.of(data.task, data.x, np.where(held, data.y[::-1], data.y))
     one, same = (fit(params, rows, Context.of(0)) for rows in (data, other))

@@ -46,6 +46,9 @@ FITTED: dict[str, Fit[Any]] = {}
 DEMANDS = frozenset({"edge", "C", "kernel"})
 """Parameters by which a fit fails unless the data meets them: they keep their defaults."""
 
+OF_OTHER_TARGETS = frozenset({"poisson", "gamma", "tweedie", "cross_entropy", "focal"})
+"""Losses of targets that the drawn tables do not have."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -161,7 +164,9 @@ def _values(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> st.SearchStra
         default = schema.get("default")
         return st.one_of([_values({"default": default, **option}, defs) for option in schema["anyOf"]])
     if "enum" in schema or "const" in schema:
-        return st.sampled_from(schema.get("enum") or [schema["const"]])
+        return st.sampled_from(
+            [value for value in schema.get("enum") or [schema["const"]] if value not in OF_OTHER_TARGETS]
+        )
     if schema["type"] in NAMED:
         return NAMED[schema["type"]]
     if schema["type"] == "array":

@@ -42,6 +42,7 @@ CONSTANT = {
     ("min_samples_split", "high"): "no node has rows enough to split",
     ("min_impurity_decrease", "high"): "no split gains as much",
     ("ccp_alpha", "high"): "no split is worth its cost",
+    ("max_delta_step", "low"): "no leaf moves the model",
     ("max_samples", "low"): "each member has one row",
     ("learning_rate", "low"): "no step moves the model",
     ("learning_rate", "high"): "the divergence is reported, and the first point is the best",

@@ -8,6 +8,7 @@ codes, for numbers from 22 columns on, for two classes from 15 on, and for k > 2
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,8 +18,16 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Vector
 from app.ml.contract.threads import count_threads, run_at_once
 from app.ml.numerics.boosting.compiled.grow import COUNTED, FEWER, KEPT, LEAF, PLACE, STAGE, WAITING, boost
-from app.ml.numerics.boosting.compiled.rows import add_values, join_sections, leaf_values, part_sections, tally_rows
+from app.ml.numerics.boosting.compiled.rows import (
+    add_values,
+    join_sections,
+    leaf_sums,
+    leaf_values,
+    part_sections,
+    tally_rows,
+)
 from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT
+from app.ml.numerics.boosting.step_bounds import NO_BOUNDS, StepBounds
 from app.ml.numerics.trees.binning import Binned
 from app.ml.numerics.trees.forest import Trees
 
@@ -34,6 +43,9 @@ PARTS = 16
 """Turns in which all rows are parted: more take less memory to part them in, and move more of them twice."""
 Sums: TypeAlias = Vector | NDArray[np.float32]
 """(n,) of the trees so far: of classes, whose logarithms are not large, four bytes are enough."""
+NO_CURVATURES: NDArray[np.float32] = np.zeros(0, np.float32)
+LeafValue: TypeAlias = Callable[[NDArray[np.int32]], float]
+"""The best value of a leaf of these rows, where it is no Newton step."""
 POOL = 2**19
 """Bytes to keep histograms in, or a tenth of what the codes take; half of it beside sums of several classes. Where
 that is few, more rows are counted again.
@@ -67,18 +79,37 @@ class Slopes(NamedTuple):
     weight: float
     largest: tuple[float, float]
     """Gradient and curvature, in these units."""
+    curvatures: NDArray[np.float32] = NO_CURVATURES
+    """(n,) of losses whose curvature does not follow from the gradient; none of others."""
+    curvature_unit: float = 1.0
+    """Factor of the curvatures."""
+
+    @property
+    def arguments(self) -> tuple[Any, Any, Any, Any, Any]:
+        """Arguments of kernels, as `slope` has them."""
+        return self.gradients, self.weights, 1 / self.weight, self.numbers, self.curvatures
 
 
 class Booster:
     """Grows trees for gradients of n rows and d columns."""
 
-    def __init__(self, table: Binned, train_mask: NDArray[np.bool_], limits: Limits, sums: int) -> None:
-        """table: binned by row. train_mask: (n,) the rows that trees grow from. sums: of trees, of each row."""
+    def __init__(
+        self,
+        table: Binned,
+        train_mask: NDArray[np.bool_],
+        limits: Limits,
+        sums: int,
+        bounds: StepBounds = NO_BOUNDS,
+    ) -> None:
+        """table: binned by row. train_mask: (n,) the rows that trees grow from. sums: of trees, of each row. bounds: of
+        steps and splits.
+        """
         n, width = table.codes.shape
         self._table, self._train_mask, self._limits = table, train_mask, limits
+        self._bounds, self._halves = bounds, 1 + bounds.twofold
         self._rows, self._spare = np.empty(n, np.int32), np.empty(-(-n // PARTS), np.int32)
         room = max(POOL, table.codes.nbytes // 10) // min(sums, 2) // (8 * width * CELLS)
-        self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), width * CELLS), np.int64)
+        self._pool = np.empty((min(limits.max_leaves + 1, max(2, room)), self._halves * width * CELLS), np.int64)
         nodes = 2 * limits.max_leaves
         kinds = np.int32, np.float64, np.int32, np.int8, np.float64, np.float64, np.float64
         self._scratch: list[NDArray[Any]] = [np.empty(nodes, kind) for kind in kinds]
@@ -87,48 +118,70 @@ class Booster:
         self._bytes = np.stack([table.further, table.wide])
         self._progress, self._owner = np.zeros(10, np.int64), np.empty(len(self._pool), np.int64)
         self._leaf_states, self._leaf_numbers = (
-            np.empty((limits.max_leaves, 6), np.int64),
-            np.empty((limits.max_leaves, 2)),
+            np.empty((limits.max_leaves, 8), np.int64),
+            np.empty((limits.max_leaves, 6)),
         )
 
-    def grow(self, slopes: Slopes, raw: Sums) -> tuple[Trees, Vector]:
-        """One tree of Newton steps, and the gain of each of its splits; adds its values to `raw` (n,) of the rows
-        it grew from.
+    def grow(self, slopes: Slopes, raw: Sums, leaf_value: LeafValue | None = None) -> tuple[Trees, Vector]:
+        """One tree, and the gain of each of its splits; adds its values to `raw` (n,) of the rows it grew from.
+
+        leaf_value: instead of a Newton step.
         """
         n, limits = len(slopes.gradients), self._limits
-        steps = 1 if slopes.numbers and not slopes.weights.size else _steps(n)
+        twofold = self._bounds.twofold
+        steps = 1 if twofold or (slopes.numbers and not slopes.weights.size) else _steps(n)
         bits = (n * steps).bit_length() + 1
-        steep, curved = _scale(slopes.largest[0], 2 ** (SUMS - bits) // n), _scale(slopes.largest[1], steps)
-        bent = 1 / slopes.weight
+        curvature_steps = 2**SUMS // n if twofold else steps
+        steep, curved = (
+            _scale(slopes.largest[0], 2 ** (SUMS - bits) // n),
+            _scale(slopes.largest[1], curvature_steps),
+        )
+        bent, least_curvature = slopes.curvature_unit / slopes.weight, LEAST_CURVATURE / slopes.weight
         codes, bins, start, low, high, levels = self._table
         threads = count_threads() if n >= MANY else 1
         most = n if threads == 1 else 2 * len(self._spare)
         self._progress[:] = 0
         arguments = [
             *(codes.view(np.uint64), codes, self._bytes, bins, start, low, high, levels, self._train_mask),
-            *(self._rows, self._spare, slopes.gradients, slopes.weights, bent, slopes.numbers, self._pool),
-            *(bits, steep, curved, limits.l2 * bent, limits.min_samples_leaf, LEAST_CURVATURE * bent),
+            *(self._rows, self._spare, *slopes.arguments, self._pool),
+            *(bits, steep, curved, limits.l2 * bent, limits.min_samples_leaf, least_curvature),
             *(limits.category_smoothing * bent, limits.category_l2 * bent),
             *(limits.category_smoothing, limits.max_leaves, limits.max_depth, self._leaf_rows),
             *(*self._scratch, self._sides, self._progress, most, self._leaf_states, self._leaf_numbers, self._owner),
+            *self._bounds.arguments(slopes, len(bins)),
         ]
-        slopes_of = slopes.gradients, slopes.weights, bent, slopes.numbers
         while (size := boost(*arguments)) == WAITING:
-            self._count_at_once(threads, (*slopes_of, bits, steep, curved))
+            self._count_at_once(threads, (*slopes.arguments, bits, steep, curved))
         column, threshold, left, missing, share, value, gain = (array[:size].copy() for array in self._scratch)
         leaves, penalties = self._leaf_rows[: size // 2 + 1], self._leaf_numbers[: size // 2 + 1, 1]
-        rate = limits.rate / slopes.unit
+        rate = limits.rate * slopes.curvature_unit / slopes.unit
+        settled = leaf_value is not None or self._bounds.apply
+        if settled:
+            value[leaves[:, 0]] = limits.rate * self._leaf_values(slopes, leaf_value, leaves, penalties)
 
         def settle(some: slice) -> None:
             own = leaves[some].copy()
-            leaf_values(self._rows, own, penalties[some].copy(), *slopes_of, rate, LEAST_CURVATURE * bent, value)
+            if not settled:
+                leaf_values(self._rows, own, penalties[some].copy(), *slopes.arguments, rate, least_curvature, value)
             add_values(self._rows, own, value, raw)
 
         run_at_once([partial(settle, slice(first, None, threads)) for first in range(threads)])
         members = self._members(column, threshold)
         root = np.zeros(1, np.int32)
         tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), members, value[:, None])
-        return tree, gain / slopes.unit / slopes.unit / bent
+        return tree, gain / slopes.unit / slopes.unit * slopes.curvature_unit * slopes.weight
+
+    def _leaf_values(
+        self, slopes: Slopes, leaf_value: LeafValue | None, leaves: NDArray[np.int64], penalties: Vector
+    ) -> Vector:
+        """(L,) the values of leaves, before they are shrunk."""
+        if leaf_value is not None:
+            values = np.array([leaf_value(self._rows[begin:end]) for _, begin, end in leaves])
+            return self._bounds.clipped(values)
+        sums = np.empty((len(leaves), 2))
+        leaf_sums(self._rows, leaves.copy(), *slopes.arguments, sums)
+        curvatures = np.maximum(sums[:, 1], LEAST_CURVATURE / slopes.weight) + penalties
+        return self._bounds.steps(sums[:, 0], curvatures, slopes)
 
     def _count_at_once(self, threads: int, slopes: tuple[Any, ...]) -> None:
         """Count all rows, or part those of a leaf, on so many cores: whole numbers add up to the same in any order."""

@@ -92,6 +92,8 @@ class TreeScores(NamedTuple):
     """Unit of the scores."""
     output: Labels | None = None
     """(T,) the score that each tree is added to, by the first of its values; None: to all, by one value each."""
+    levels: tuple[float, ...] = ()
+    """(k,) levels of the quantiles that the scores are; none of other scores."""
 
     @property
     def method(self) -> str:

@@ -36,7 +36,7 @@ from app.ml.training.planning.task_choice import chosen_task, classes_of, task_w
 from app.ml.training.planning.text_faults import kinds_with_texts, text_faults
 from app.ml.training.planning.time_order import time_faults, time_streaming_fault
 from app.ml.training.planning.train_spec import TrainSpec
-from app.ml.training.planning.value_faults import value_faults
+from app.ml.training.planning.value_faults import fitted_ends, value_faults
 
 
 class Plan(NamedTuple):
@@ -134,7 +134,7 @@ def plan(
         chosen = coordinates(sum(encoded_widths(spec, None, chosen)))  # as many as there can be
     elif related is not None and related.alone:
         chosen = coordinates(1)  # the places of items
-    size, found = _size(spec, task, chosen, classes_of(spec, known, task), rows)
+    size, found = _size(spec, task, chosen, known, rows)
     faults += [*found, *transform_faults(learned, task)]
     if not features and not faults:
         faults.append(no_feature_fault(spec, columns, rows))
@@ -181,18 +181,23 @@ def _streaming_faults(spec: TrainSpec, task: Task, batch_rows: int | None) -> It
 
 
 def _size(
-    spec: TrainSpec, task: Task | None, chosen: Sequence[TableColumn], classes: int, rows: int
+    spec: TrainSpec,
+    task: Task | None,
+    chosen: Sequence[TableColumn],
+    known: Mapping[str, TableColumn],
+    rows: int,
 ) -> tuple[Size, list[Fault]]:
     """The size of the matrix, and what the algorithm or the functions of columns cannot do with it."""
     kinds: Mapping[str, str] = {column.name: column.kind for column in chosen}
     widths = encoded_widths(spec, task, chosen)
-    size = Size(rows, sum(widths), classes, sum(width for width in widths if width > 1))
+    size = Size(rows, sum(widths), classes_of(spec, known, task), sum(width for width in widths if width > 1))
     faults = [*(function_faults(spec.preprocessing, kinds) if kinds else ())]
     if kinds and not faults:
         size = size._replace(columns=size.columns + functions(spec.preprocessing, kinds))
         kinds = named_kinds(spec.preprocessing, kinds)
     if task is None:
         return size, faults
-    inputs = Inputs(kinds, size, None if spec.relations is None else Form(spec.relations.form))
+    form = None if spec.relations is None else Form(spec.relations.form)
+    inputs = Inputs(kinds, size, form, fitted_ends(spec, known, task))
     algorithm = nested.entry_of(spec.algorithm).algorithm
     return size, [*nested.faults(algorithm, spec.algorithm, task, "/algorithm", inputs), *faults]

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from app.base.faults import Fault
-from app.ml.contract.algorithm import Vector
+from app.ml.contract.algorithm import Task, Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.preparation.formula import Misread, columns, evaluate, parse
 from app.ml.preparation.function_checks import AT
 from app.ml.preparation.request import Expression
 from app.ml.preparation.target import usable_weights
-from app.ml.preparation.target_transform import defined, domain
+from app.ml.preparation.target_transform import carried, defined, domain
 from app.ml.training.planning.train_spec import TrainSpec
 
 Columns = Mapping[str, TableColumn]
@@ -61,6 +61,13 @@ def _target_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:
     target, how = known.get(spec.target or ""), spec.preprocessing.target
     if target is not None and not defined(how, _ends(target)).all():
         yield Fault("/preprocessing/target", f"{domain(how, target.name)} Some rows have others.", "undefined")
+
+
+def fitted_ends(spec: TrainSpec, known: Columns, task: Task | None) -> tuple[float, ...]:
+    """The smallest and the largest number that a regression is fitted to; none where they are not known."""
+    target, how = known.get(spec.target or ""), spec.preprocessing.target
+    ends = np.zeros(0) if target is None or task is None or not task.of_numbers else _ends(target)
+    return tuple(np.sort(carried(how, ends)).tolist()) if defined(how, ends).all() else ()
 
 
 def _formula_faults(spec: TrainSpec, known: Columns) -> Iterator[Fault]:

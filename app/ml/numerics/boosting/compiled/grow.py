@@ -7,6 +7,7 @@ References: Ke et al. (2017), LightGBM, NeurIPS; Shi et al. (2022), Quantized tr
 
 import numpy as np
 
+from app.ml.numerics.boosting.compiled.bounded_splits import ANY_GROUP, best_bounded_split, draw_columns
 from app.ml.numerics.boosting.compiled.rows import CHUNK, chosen, part_rows, tally
 from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT, NEITHER, best_split
 from app.ml.numerics.jit import inner, kernel
@@ -32,6 +33,18 @@ def leading(gain, leaves):
 
 
 @inner
+def bound_children(bounds, older, younger, direction):
+    """Bounds of the values of both children of a split; of a column with a direction the middle of them is one."""
+    left, right = bounds[older, 2], bounds[older, 3]
+    between = left / 2 + right / 2
+    bounds[younger, 0], bounds[younger, 1] = bounds[older, 0], bounds[older, 1]
+    if direction > 0:
+        bounds[older, 1], bounds[younger, 0] = between, between
+    elif direction < 0:
+        bounds[older, 0], bounds[younger, 1] = between, between
+
+
+@inner
 def subtract(whole, part):
     for cell in range(whole.size):
         whole[np.uintp(cell)] -= part[np.uintp(cell)]
@@ -54,9 +67,9 @@ def vacated(owner, place, begin, end):
 
 @kernel(
     "i8(u8[:,::1], u1[:,::1], i8[:,::1], i8[::1], i8[::1], f8[::1], f8[::1], i8[::1], b1[:], i4[::1], i4[::1], f4[::1],"
-    "f8[::1], f8, b1, i8[:,::1], i8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, i8[:,::1],"
+    "f8[::1], f8, b1, f4[::1], i8[:,::1], i8, f8, f8, f8, f8, f8, f8, f8, f8, i8, i8, i8[:,::1],"
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8[::1], u1[:,::1],"
-    "i8[::1], i8, i8[:,::1], f8[:,::1], i8[::1])",
+    "i8[::1], i8, i8[:,::1], f8[:,::1], i8[::1], UniTuple(f8, 3), i8[:,::1], b1[::1], i8[::1])",
     writes=[
         "rows",
         "spare",
@@ -92,6 +105,7 @@ def boost(
     weights,
     scale,
     numbers,
+    curvature,
     pool,
     bits,
     gradients,
@@ -118,10 +132,14 @@ def boost(
     leaf_states,
     leaf_numbers,
     owner,
+    penalties,
+    columns,
+    tree_columns,
+    draws,
 ):
     """Grow one tree of the rows of `train_mask`, put them into `rows` (n,) leaf by leaf, and return how many nodes it
     has. Or WAITING: more than `most` rows are to be counted, or those of the leaf to be parted, by the caller, who
-    takes it up again with what he has done in `progress`.
+    takes it up again with what has been done in `progress`.
 
     words and codes: the same (n, columns), as words and as bytes. further: (2, d) where the further bytes of a column
     of many categories begin, and how many they are: see `Binned.wide`. result, weights, scale, numbers: see `slope`, of
@@ -129,18 +147,24 @@ def boost(
     curvature added to each to put them in order, that added to leaves below a split of them, and the rows one must have
     to be named. sides: (nodes, CELLS or more) where each code goes. pool: (2 or more, cells) scratch for histograms;
     both children of a leaf that keeps none are counted. spare: scratch of any length. leaf_rows: (max_leaves, 3) each
-    leaf's node, and where its rows begin and end. leaf_states, leaf_numbers: (max_leaves, 6) and (max_leaves, 2) what
-    else is known of a leaf, the penalty of its value last. owner: the leaf of each place of the pool.
+    leaf's node, and where its rows begin and end. leaf_states, leaf_numbers: (max_leaves, 8) and (max_leaves, 6) what
+    else is known of a leaf: the gain of its split, the penalty of its value, what bounds this from below and above, and
+    the values of its children. owner: the leaf of each place of the pool. penalties, columns, tree_columns, draws: see
+    `best_bounded_split`; without draws nothing bounds the steps, and no column is drawn.
     """
     width = words.shape[1]
-    gathered, held = np.empty((CHUNK, width), np.uint64), np.empty(CHUNK, np.int64)
+    gathered, held = np.empty((CHUNK, width), np.uint64), np.empty(2 * CHUNK, np.int64)
     sums, gains = np.empty(sides.shape[1], np.int64), np.empty(sides.shape[1])
     widest = np.empty(sides.shape[1] if sides.shape[1] > CELLS else 0, np.int64)
     node, begin, end = leaf_rows[:, 0], leaf_rows[:, 1], leaf_rows[:, 2]
-    depth, place, plan = leaf_states[:, 0], leaf_states[:, 1], leaf_states[:, 2:]
-    lead, penalty = leaf_numbers[:, 0], leaf_numbers[:, 1]
+    depth, place, plan = leaf_states[:, 0], leaf_states[:, 1], leaf_states[:, 2:6]
+    key, group = leaf_states[:, 6], leaf_states[:, 7]
+    lead, penalty, bounds = leaf_numbers[:, 0], leaf_numbers[:, 1], leaf_numbers[:, 2:]
+    bounded, long = draws.size > 0, sides.shape[1] if draws.size else 0
+    allowed, drawn = np.zeros(bins.size if bounded else 0, np.bool_), np.empty(bins.size if bounded else 0)
+    arrays = sums, gains, np.empty(long), np.empty(long, np.int64), np.empty(long, np.int64), allowed
     scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
-    grouping, slopes = (smoothing, extra, rare), (result, weights, scale, numbers)
+    grouping, slopes = (smoothing, extra, rare), (result, weights, scale, numbers, curvature)
     stage, leaves, nodes = progress[STAGE], progress[LEAVES], progress[NODES]
     one, other, parent, at = progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE]
     older, fewer = progress[LEAF], progress[FEWER]
@@ -148,6 +172,7 @@ def boost(
         lead[:], penalty[:], place[:], owner[:] = 0.0, l2, -1, FREE
         begin[0], end[0], depth[0], node[0], leaves, nodes = 0, chosen(train_mask, rows), 0, 0, 1, 1
         column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
+        bounds[0, 0], bounds[0, 1], key[0], group[0] = -np.inf, np.inf, 1, ANY_GROUP
         one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was they come from, where that of one
         if end[0] > most:
             progress[STAGE], progress[LEAVES], progress[NODES] = COUNTED, leaves, nodes
@@ -169,7 +194,35 @@ def boost(
                         tally(words, rows[begin[leaf] : end[leaf]], slopes, scales, gathered, held, pool[at])
                 size = end[leaf] - begin[leaf]
                 lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
-                if size >= 2 * least_rows and depth[leaf] < max_depth:
+                splits = size >= 2 * least_rows and depth[leaf] < max_depth
+                if splits and bounded:
+                    draw_columns(columns, tree_columns, draws, key[leaf], group[leaf], allowed, drawn)
+                    node_bounds = bounds[leaf, 0], bounds[leaf, 1], key[leaf]
+                    (
+                        lead[leaf],
+                        plan[leaf, 0],
+                        plan[leaf, 1],
+                        plan[leaf, 2],
+                        plan[leaf, 3],
+                        bounds[leaf, 2],
+                        bounds[leaf, 3],
+                    ) = best_bounded_split(
+                        pool[at],
+                        further,
+                        bins,
+                        levels,
+                        size,
+                        scales,
+                        limits,
+                        grouping,
+                        penalties,
+                        columns,
+                        node_bounds,
+                        draws,
+                        arrays,
+                        sides[node[leaf]],
+                    )
+                elif splits:
                     lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
                         pool[at],
                         further,
@@ -241,6 +294,13 @@ def boost(
             )
         begin[younger], end[younger], end[older] = cut, hi, cut
         penalty[older] = penalty[younger] = l2 + (extra if levels[j] else 0.0)
+        if bounded:
+            bound_children(bounds, older, younger, columns[0, j])
+            if columns[1, j] != ANY_GROUP:
+                named = columns[1, j] if group[older] == ANY_GROUP else columns[1, j] & group[older]
+                group[older] = named if columns[1, j] > 0 else -(j + 2)
+            group[younger] = group[older]
+            key[older], key[younger] = 2 * key[older], 2 * key[older] + 1
         depth[older] += 1
         depth[younger] = depth[older]
         node[older], node[younger] = nodes, nodes + 1

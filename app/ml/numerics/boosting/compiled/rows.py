@@ -23,39 +23,58 @@ def gradients_of(at, target, weights, scale, numbers, unit, result):
     steepest, most = 0.0, 0.0
     for i in range(at.size):
         result[i] = (at[i] - target[i]) * unit
-        gradient, bent = slope((result, weights, scale, numbers), i)
+        gradient, bent = slope((result, weights, scale, numbers, result[:0]), i)
         steepest, most = max(steepest, abs(gradient)), max(most, bent)
     return steepest, most
 
 
 @inner
 def slope(slopes, i):
-    """Gradient and curvature of row i. The latter is 1 for numbers, and p (1 - p) of probabilities: the gradient is p
-    or p - 1.
+    """Gradient and curvature of row i. The latter is curvature[i] if there are any; else 1 for numbers, and p (1 - p)
+    of probabilities: the gradient is p or p - 1.
 
     Both count times weights[i] · scale, if there are any weights.
     """
-    result, weights, scale, numbers = slopes
+    result, weights, scale, numbers, curvature = slopes
     steep, weight = np.float64(result[i]), weights[i] * scale if weights.size else 1.0
+    if curvature.size:
+        return steep * weight, curvature[i] * weight
     share = abs(steep)
     return steep * weight, weight if numbers else share * (1 - share) * weight
 
 
 @inner
 def add(words, rows, slopes, scales, gathered, held, histogram):
-    """These rows, CHUNK at most, into the histogram."""
+    """These rows, CHUNK at most, into the histogram.
+
+    Where the histogram is twice as long as its cells, rows are counted in the word and their curvatures are summed in
+    the second half.
+    """
     bits, gradients, curvatures = scales
     width, one = words.shape[1], np.float64(1)
+    twofold = histogram.size > width * 8 * CELLS
     for c in range(rows.size):
         p = np.uintp(c)
         i = np.uintp(rows[p])
         steep, bent = slope(slopes, i)
-        held[p] = (np.int64(np.rint(steep * gradients)) << bits) + np.int64(max(np.rint(bent * curvatures), one))
+        if twofold:
+            held[p] = (np.int64(np.rint(steep * gradients)) << bits) + 1
+            held[p + np.uintp(CHUNK)] = np.int64(np.rint(bent * curvatures))
+        else:
+            held[p] = (np.int64(np.rint(steep * gradients)) << bits) + np.int64(max(np.rint(bent * curvatures), one))
         for w in range(width):
             gathered[p, np.uintp(w)] = words[i, np.uintp(w)]
-    for w in range(width):
+    add_cells(gathered, held[:CHUNK], rows.size, histogram[: width * 8 * CELLS])
+    if twofold:
+        add_cells(gathered, held[CHUNK:], rows.size, histogram[width * 8 * CELLS :])
+
+
+@inner
+def add_cells(gathered, held, size, histogram):
+    """The words of so many rows into the cells of their codes."""
+    for w in range(gathered.shape[1]):
         o = np.uintp(w * 8 * CELLS)
-        for c in range(rows.size):
+        for c in range(size):
             word, code = held[np.uintp(c)], gathered[np.uintp(c), np.uintp(w)]
             histogram[o + (code & np.uintp(255))] += word
             histogram[o + np.uintp(256) + ((code >> np.uintp(8)) & np.uintp(255))] += word
@@ -141,19 +160,19 @@ def chosen(train_mask, rows):
 
 
 @kernel(
-    "void(u8[:,::1], i4[::1], f4[::1], f8[::1], f8, b1, i8, f8, f8, i8[::1])",
+    "void(u8[:,::1], i4[::1], f4[::1], f8[::1], f8, b1, f4[::1], i8, f8, f8, i8[::1])",
     writes=["histogram"],
 )
-def tally_rows(words, rows, result, weights, scale, numbers, bits, gradients, curvatures, histogram):
+def tally_rows(words, rows, result, weights, scale, numbers, curvature, bits, gradients, curvatures, histogram):
     """The histogram (columns × CELLS) of these rows."""
-    gathered, held = np.empty((CHUNK, words.shape[1]), np.uint64), np.empty(CHUNK, np.int64)
-    slopes, scales = (result, weights, scale, numbers), (bits, gradients, curvatures)
+    gathered, held = np.empty((CHUNK, words.shape[1]), np.uint64), np.empty(2 * CHUNK, np.int64)
+    slopes, scales = (result, weights, scale, numbers, curvature), (bits, gradients, curvatures)
     tally(words, rows, slopes, scales, gathered, held, histogram)
 
 
 @kernel(
-    "void(i4[::1], u8[:,::1], u1[:,::1], i8, i8, i8, u1[::1], i4[::1], i8, f4[::1], f8[::1], f8, b1, i8, f8, f8, i8,"
-    "i8, i8[::1], i8[::1])",
+    "void(i4[::1], u8[:,::1], u1[:,::1], i8, i8, i8, u1[::1], i4[::1], i8, f4[::1], f8[::1], f8, b1, f4[::1], i8, f8,"
+    "f8, i8, i8, i8[::1], i8[::1])",
     writes=["rows", "spare", "stays", "histogram"],
 )
 def part_sections(
@@ -170,6 +189,7 @@ def part_sections(
     weights,
     scale,
     numbers,
+    curvature,
     bits,
     gradients,
     curvatures,
@@ -181,8 +201,9 @@ def part_sections(
     """`part_some` of every `step`-th section from `first` on, each as long as `spare`: how many rows stay at the front
     of each into `stays`, and the histogram of those that count.
     """
-    gathered, held = np.empty((CHUNK, words.shape[1]), np.uint64), np.empty(CHUNK, np.int64)
-    slopes, scales, further = (result, weights, scale, numbers), (bits, gradients, curvatures), (start, more)
+    gathered, held = np.empty((CHUNK, words.shape[1]), np.uint64), np.empty(2 * CHUNK, np.int64)
+    slopes, scales = (result, weights, scale, numbers, curvature), (bits, gradients, curvatures)
+    further = start, more
     empty(histogram)
     for section in range(first, stays.size, step):
         some = rows[section * spare.size : (section + 1) * spare.size]
@@ -201,12 +222,12 @@ def join_sections(rows, stays, spare):
 
 
 @kernel(
-    "void(i4[::1], i8[:,::1], f8[::1], f4[::1], f8[::1], f8, b1, f8, f8, f8[::1])",
+    "void(i4[::1], i8[:,::1], f8[::1], f4[::1], f8[::1], f8, b1, f4[::1], f8, f8, f8[::1])",
     writes=["value"],
 )
-def leaf_values(rows, leaf_rows, penalties, result, weights, scale, numbers, step, least_curvature, value):
+def leaf_values(rows, leaf_rows, penalties, result, weights, scale, numbers, curvature, step, least_curvature, value):
     """The value of each of these leaves' nodes: minus `step` · G / (H + penalty) of its rows."""
-    slopes = result, weights, scale, numbers
+    slopes = result, weights, scale, numbers, curvature
     for leaf in range(leaf_rows.shape[0]):
         g, h = 0.0, 0.0
         for i in rows[leaf_rows[leaf, 1] : leaf_rows[leaf, 2]]:
@@ -215,6 +236,19 @@ def leaf_values(rows, leaf_rows, penalties, result, weights, scale, numbers, ste
             h += bent
         # h is 0 where all are certain
         value[leaf_rows[leaf, 0]] = -step * g / (max(h, least_curvature) + penalties[leaf])
+
+
+@kernel("void(i4[::1], i8[:,::1], f4[::1], f8[::1], f8, b1, f4[::1], f8[:,::1])", writes=["sums"])
+def leaf_sums(rows, leaf_rows, result, weights, scale, numbers, curvature, sums):
+    """Gradient and curvature of the rows of each of these leaves, into `sums` (leaves, 2)."""
+    slopes = result, weights, scale, numbers, curvature
+    for leaf in range(leaf_rows.shape[0]):
+        g, h = 0.0, 0.0
+        for i in rows[leaf_rows[leaf, 1] : leaf_rows[leaf, 2]]:
+            gradient, bent = slope(slopes, np.uintp(i))
+            g += gradient
+            h += bent
+        sums[leaf, 0], sums[leaf, 1] = g, h
 
 
 @kernel(

@@ -1,0 +1,138 @@
+"""The losses that parameters of boosted trees name, the targets that each is defined for, and its predictions."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.base.errors import InvalidData
+from app.base.faults import Fault
+from app.ml.contract.algorithm import Data, Inputs, Matrix, Task, Vector
+from app.ml.contract.response_metric import ResponseMetric
+from app.ml.numerics.boosting.boosting_params import BoostingParams
+from app.ml.numerics.boosting.losses import RowSums, share
+from app.ml.numerics.boosting.response_losses import (
+    Absolute,
+    CrossEntropy,
+    Focal,
+    Huber,
+    Quantile,
+    ResponseLoss,
+    Tweedie,
+    huber_delta,
+)
+from app.ml.numerics.boosting.response_sums import ResponseSums
+from app.ml.numerics.boosting.step_bounds import StepBounds
+
+LOG_LINKS = frozenset({"poisson", "gamma", "tweedie"})
+"""Losses whose sum of trees is the logarithm of the expected number."""
+LOG_STEP = 0.7
+"""Largest value of a leaf of such a loss, unless the parameters state another: rare counts would be doubled at once."""
+UNITS = dict.fromkeys(LOG_LINKS, "log(target)") | {"cross_entropy": "log_odds(target)"}
+"""Unit of the sum of trees of losses whose response is not the sum."""
+NEEDS = {"poisson": "0 or above", "gamma": "above 0", "tweedie": "0 or above", "cross_entropy": "from 0 to 1"}
+"""Targets that a loss is defined for."""
+NOT_CALIBRATED = "The focal loss draws probabilities towards 1/2: calibrate them before they are taken for frequencies."
+
+
+def losses_of(params: BoostingParams, data: Data, classes: int) -> list[ResponseLoss]:
+    """One for each sum of trees; none where `RowSums` has the loss. Raises InvalidData for targets without a loss."""
+    if classes == 2 and params.class_loss == "focal":
+        return [Focal(params.focal_gamma)]
+    if classes > 2 and params.class_loss == "focal":
+        raise InvalidData("The focal loss is of two classes.")
+    if classes or params.loss == "squared":
+        return []
+    if not (inside := _in_domain(params.loss, data.y)).all():
+        count = int((~inside).sum())
+        needed = NEEDS[params.loss]
+        raise InvalidData(
+            f"The loss {params.loss} is of targets {needed}, and {count} of {data.y.size} rows have others."
+        )
+    if params.loss == "quantile":
+        return [Quantile(level) for level in params.levels]
+    return [_loss_of(params, data)]
+
+
+def _loss_of(params: BoostingParams, data: Data) -> ResponseLoss:
+    match params.loss:
+        case "absolute":
+            return Absolute()
+        case "huber":
+            return Huber(params.huber_delta or huber_delta(data.y, np.zeros(1)))
+        case "cross_entropy":
+            return CrossEntropy()
+    return Tweedie({"poisson": 1.0, "gamma": 2.0}.get(params.loss, params.tweedie_power))
+
+
+def loss_faults(params: BoostingParams, inputs: Inputs) -> Iterator[Fault]:
+    """Targets of the table for which the loss is not defined."""
+    if inputs.size.classes > 2 and params.class_loss == "focal":
+        yield Fault("/class_loss", f"The focal loss is of two classes, and the target has {inputs.size.classes}.")
+    ends = np.array(inputs.target_ends)
+    if not inputs.size.classes and not _in_domain(params.loss, ends).all():
+        yield Fault(
+            "/loss",
+            f"The loss {params.loss} is of targets {NEEDS[params.loss]}, and those of the table go from {ends.min():g} "
+            f"to {ends.max():g}: take another loss, or leave rows out of the dataset.",
+            "undefined",
+        )
+
+
+def _in_domain(loss: str, y: Vector) -> NDArray[np.bool_]:
+    """(n,) targets that the loss is defined for."""
+    if loss == "gamma":
+        return y > 0
+    if loss == "cross_entropy":
+        return (y >= 0) & (y <= 1)
+    return (y >= 0) if loss in NEEDS else np.ones(y.shape, np.bool_)
+
+
+def best_constants(losses: Sequence[ResponseLoss], data: Data, train_mask: NDArray[np.bool_]) -> Vector:
+    """(k,) the sums before any tree."""
+    y, weights = data.targets[train_mask, -1], data.weights[train_mask]
+    return np.array([loss.base(y, weights, np.zeros(y.size)) for loss in losses])
+
+
+def row_sums(losses: Sequence[ResponseLoss], data: Data, base: Vector, classes: int) -> RowSums | ResponseSums:
+    """The sums of the rows before any tree."""
+    return ResponseSums.of(losses, data, base, 0.0) if losses else RowSums.of(data, base, classes)
+
+
+def step_bounds(params: BoostingParams, task: Task) -> StepBounds:
+    by_default = LOG_STEP if task.of_numbers and params.loss in LOG_LINKS else math.inf
+    return StepBounds(max_step=by_default if params.max_delta_step is None else params.max_delta_step)
+
+
+def response_of(params: BoostingParams, raw: Matrix) -> Vector:
+    """(n,) the expected number, the median or a quantile, of sums (k, n) of trees."""
+    if params.loss in LOG_LINKS:
+        return Tweedie(1.0).response(raw[0])
+    if params.loss == "cross_entropy":
+        return share(raw[0])
+    if len(raw) > 1:
+        return np.ascontiguousarray(np.sort(raw, axis=0)[params.levels.index(middle_level(params))])
+    total: Vector = raw[0].copy()
+    return total
+
+
+def middle_level(params: BoostingParams) -> float:
+    """The level of the quantile that is predicted."""
+    return min(params.levels, key=lambda level: abs(level - 0.5))
+
+
+def metric_of(params: BoostingParams) -> ResponseMetric | None:
+    """The metric of a regression that fits the loss."""
+    match params.loss:
+        case "absolute" | "squared" | "huber":
+            return None
+        case "quantile":
+            return ResponseMetric("pinball", middle_level(params))
+        case "cross_entropy":
+            return ResponseMetric("cross_entropy")
+        case "poisson":
+            return ResponseMetric("poisson_deviance", 1.0)
+        case "gamma":
+            return ResponseMetric("gamma_deviance", 2.0)
+    return ResponseMetric("tweedie_deviance", params.tweedie_power)

@@ -1,0 +1,57 @@
+"""Bounds of the steps of boosted trees: penalties, the largest step, directions and groups of columns, and draws."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.ml.contract.algorithm import Vector
+from app.ml.numerics.boosting.compiled.bounded_splits import ANY_GROUP
+
+if TYPE_CHECKING:
+    from app.ml.numerics.boosting.gradient_trees import Slopes
+
+NO_DRAWS: NDArray[np.int64] = np.zeros(0, np.int64)
+
+
+class StepBounds(NamedTuple):
+    """Bounds of the values of leaves and of the choice of splits, beside `Limits`."""
+
+    l1: float = 0.0
+    """Penalty beside the sum of weighted losses."""
+    max_step: float = np.inf
+    """Largest value of a leaf before it is shrunk."""
+    twofold: bool = False
+    """True if slopes have curvatures of their own."""
+
+    @property
+    def apply(self) -> bool:
+        """True if anything is bounded or drawn."""
+        return self != NO_BOUNDS
+
+    def arguments(self, slopes: "Slopes", columns: int) -> tuple[Any, ...]:
+        """Penalties, columns, columns of the tree, and draws, as `boost` takes them."""
+        width = columns if self.apply else 0
+        settings, every = np.zeros((2, width), np.int64), np.ones(width, np.bool_)
+        settings[1] = ANY_GROUP
+        draws = np.array([0, 0, columns, False, self.twofold], np.int64) if self.apply else NO_DRAWS
+        l1, max_step = self._scaled(slopes)
+        return (l1, max_step, 0.0), settings, every, draws
+
+    def steps(self, gradients: Vector, curvatures: Vector, slopes: "Slopes") -> Vector:
+        """(L,) the best values of leaves with these sums of slopes in the units of `slopes`, penalties among them."""
+        l1, max_step = self._scaled(slopes)
+        soft = np.sign(gradients) * np.maximum(np.abs(gradients) - l1, 0.0)
+        values: Vector = np.clip(-soft / curvatures, -max_step, max_step)
+        return values * (slopes.curvature_unit / slopes.unit)
+
+    def clipped(self, values: Vector) -> Vector:
+        """The values within the largest step."""
+        return np.clip(values, -self.max_step, self.max_step)
+
+    def _scaled(self, slopes: "Slopes") -> tuple[float, float]:
+        """Penalty and largest step in the units of the slopes."""
+        return self.l1 * slopes.unit / slopes.weight, self.max_step * slopes.unit / slopes.curvature_unit
+
+
+NO_BOUNDS = StepBounds()
