@@ -51,6 +51,7 @@ PREDICT = {"model": "species", "dataset": "iris", "keep": ["petal_length_cm"]}
 BOOTSTRAP = {"model": "progression", "dataset": "diabetes", "resamples": 50}
 COMBINE = {"model": "both", "dataset": "iris", "members": [{"model": "species"}, {"model": "neighbours"}]}
 COMPARE = {"dataset": "iris", "versions": [{"model": "species"}, {"model": "neighbours"}]}
+DRIFT = {"model": {"model": "species"}, "current": "iris"}
 RANK = {"dataset": "iris", "target": "species"}
 SELECT = {"dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"}, "max_columns": 4}
 SUGGEST = {
@@ -142,7 +143,8 @@ class Walk:
         self(operation[0], "POST", f"/v1/jobs/{kind}", body | {"name": name}, expected=202)
         with self.client.stream("GET", f"/v1/jobs/{name}/events") as events:
             list(events.iter_lines())
-        assert self.client.get(f"/v1/jobs/{name}").json()["state"] == "succeeded"
+        job = self.client.get(f"/v1/jobs/{name}").json()
+        assert job["state"] == "succeeded", (kind, name, job.get("error"))
 
     def plain(self, value, key=""):
         """Ids, times, digests and numbers without what differs from run to run; long lists cut."""
@@ -250,6 +252,7 @@ def jobs(walk):
     walk.job(("search_models", "search"), "search", SEARCH, "candidates")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
     walk.job(("compare_models", "comparison"), "compare", COMPARE, "side-by-side")
+    walk.job(("compare_distributions", "drift"), "drift", DRIFT, "iris-again")
     walk.job(("combine_models", "combination"), "combine", COMBINE, "together")
     walk.job(("calibrate_model", "calibration"), "calibrate", CALIBRATE, "calibrated")
     walk.job(("update_model", "update"), "update", UPDATE, "one-more-batch")

@@ -135,6 +135,7 @@ class Attempt:
             for pointer in pointers:
                 self._write_all(frames.BLOB, services.models.artifact(pointer))
                 self._write_all(frames.SEEN, services.models.training_rows(pointer))
+                self._write_all(frames.REFERENCE, iter([services.models.reference(pointer)]))
             for file in files:
                 self._write_all(frames.BLOB, services.files.payloads(file.id))
             if stored:

@@ -1,12 +1,12 @@
 """Frames between a supervisor and its trainer: a letter, a length, the bytes.
 
 supervisor → trainer    REQUEST (JSON), then of each model BLOB (a chunk of it) …, END, SEEN (a chunk of the hashes of
-                        its training rows) …, END,
+                        its training rows) …, END, REFERENCE (a chunk of its distributions) …, END,
                         then, if earlier attempts have written some of the result, CHUNK (Arrow IPC stream) …, END,
                         then of each dataset CHUNK …, END
 trainer → supervisor    PROGRESS (JSON) and CHUNK (a `Place`, then an Arrow IPC stream) …,
                         then FAILURE (a problem as JSON),
-                        or RESULT (JSON), BLOB (a chunk of the model) …, SEEN …, END
+                        or RESULT (JSON), BLOB (a chunk of the model) …, SEEN …, REFERENCE …, END
 """
 
 import struct
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import IO, NamedTuple
 
 REQUEST, CHUNK, END, PROGRESS, FAILURE, RESULT = b"R", b"C", b"E", b"P", b"F", b"S"
-BLOB, SEEN = b"B", b"N"
+BLOB, SEEN, REFERENCE = b"B", b"N", b"D"
 
 _HEAD = struct.Struct(">cQ")
 _PLACE = struct.Struct(">QQQ")

@@ -20,6 +20,7 @@ from app.ml.kinds.job import Inputs, Loaded, Outcome, Sheet, Source, Trained, Up
 from app.ml.models import seen_rows
 from app.ml.models.header import read_header
 from app.ml.models.model import decode, digest
+from app.ml.monitoring import reference as references
 from app.ml.operations import kinds
 from app.processes.processor_cores import Cores
 from workers import trainer_frames as frames
@@ -90,7 +91,8 @@ def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
         raise CorruptModel("The stored bytes do not have the digest they were stored under.")
     whose = f"Version {of.version} of {of.model}"
     version = Version(*of, read_header(blob, whose))
-    return Loaded(version, decode(blob, whose), seen_rows.decode(b"".join(_chunks(inlet))))
+    seen, reference = (b"".join(_chunks(inlet)) for _ in (frames.SEEN, frames.REFERENCE))
+    return Loaded(version, decode(blob, whose), seen_rows.decode(seen), references.decode(reference))
 
 
 def _file(stated: str, inlet: IO[bytes], memory_bytes: int) -> UploadedFile:
@@ -140,6 +142,7 @@ def write_outcome(
     if trained:
         _write_chunks(outlet, frames.BLOB, memoryview(trained.blob))
         _write_chunks(outlet, frames.SEEN, memoryview(trained.seen))
+        _write_chunks(outlet, frames.REFERENCE, memoryview(trained.reference))
     finish()
     frames.write(outlet, frames.END)
 
@@ -154,8 +157,9 @@ def read_outcome(kind: str, received: Mapping[bytes, Sequence[bytes]]) -> Outcom
     head = json.loads(received[frames.RESULT][0])
     trained, result = head["trained"], kinds()[kind].kind.result
     if trained is not None:
-        blob, seen = (b"".join(received.get(kind, ())) for kind in (frames.BLOB, frames.SEEN))
-        trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"], seen)
+        parts = (frames.BLOB, frames.SEEN, frames.REFERENCE)
+        blob, seen, reference = (b"".join(received.get(part, ())) for part in parts)
+        trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"], seen, reference)
     found = None if head["result"] is None or result is None else result.model_validate(head["result"])
     written = head["written"] and WrittenTable.model_validate(head["written"])
     return Outcome(trained, found, written=written)

@@ -7,7 +7,7 @@ import { Facts, Fault, Loaded, Page, State, Table, curl, html, useAction, useLoa
 
 const PAUSE = 250, QUEUE_PAUSE = 2000;
 const STATES = ["", "queued", "running", "succeeded", "failed", "cancelled", "timed_out"];
-const KINDS = ["bootstrap", "calibrate", "combine", "compare", "evaluate", "import", "optimise", "predict", "rank", "search", "select", "suggest", "train", "update"];
+const KINDS = ["bootstrap", "calibrate", "combine", "compare", "drift", "evaluate", "import", "optimise", "predict", "rank", "search", "select", "suggest", "train", "update"];
 const ENDED = new Set(["succeeded", "failed", "cancelled", "timed_out"]);
 
 export function Jobs() {

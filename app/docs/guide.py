@@ -15,7 +15,7 @@ CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "console", "client", "datasets", "choosing", "train", "reports", "predict"),
         *("why-this-prediction", "decisions-of-a-classifier", "search", "import", "kernels-and-networks"),
-        *("which-columns-matter", "decisions-on-a-model", "online", "jobs"),
+        *("which-columns-matter", "decisions-on-a-model", "online", "monitoring", "jobs"),
     ),
     "Run": ("operation", "kubernetes", "backup", "logs", "serve", "security", "settings", "performance"),
     "Understand": ("guarantees", "coverage", "invariants", "design-decisions", "extending", "glossary"),

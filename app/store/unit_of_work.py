@@ -37,6 +37,7 @@ from app.store.models.cluster_names import ClusterNameRepository
 from app.store.models.holdout_uses import UseRepository
 from app.store.models.models import ModelRepository
 from app.store.models.training_rows import TrainingRowRepository
+from app.store.monitoring.version_references import VersionReferenceRepository
 from app.store.preferences.preferences import PreferenceRepository
 from app.store.reviews.reviews import ReviewRepository
 from app.store.sessions.sessions import SessionRepository
@@ -90,6 +91,7 @@ class Work:
         self.reviews = ReviewRepository(self.session)
         self.sessions = SessionRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)
+        self.version_references = VersionReferenceRepository(self.session)
         self.uploads = UploadRepository(self.session)
         self.uses = UseRepository(self.session)
         self.workers = WorkerRepository(self.session)

@@ -13,6 +13,7 @@ from typing import Any
 
 from .configuration import Connection, configured
 from .dataset import Dataset
+from .drift_report import DriftReport
 from .failures import (
     Conflict,
     ConnectionLost,
@@ -46,6 +47,7 @@ __all__ = [
     "Conflict",
     "ConnectionLost",
     "Dataset",
+    "DriftReport",
     "InvalidRequest",
     "Job",
     "JobCancelled",

@@ -1,7 +1,7 @@
 """Commands of a terminal: train, import, predict, and look at datasets, jobs, models and reports.
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the job did not succeed, 4 the service refused the request, 130
-interrupted.
+interrupted, 5 drift that `--fail-on` names.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from typing import Any
 from . import connect
 from .configuration import store
 from .dataset import BY_SUFFIX, Dataset
+from .drift_report import DriftFound
 from .failures import ConnectionLost, JobFailed, Problem, ServiceFault, Unavailable, ValiantError
 from .fitted_estimator import load, read_rows, write_estimator
 from .fitted_parts import SKLEARN
@@ -30,7 +31,7 @@ from .summary_table import SummaryTable, metric_name
 from .transfers import FILE_FORMATS
 from .version_commands import Add, add_version_commands
 
-FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED = 1, 2, 3, 4
+FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED, DRIFTED = 1, 2, 3, 4, 5
 INTERRUPTED = 130
 """The exit code of a shell after Ctrl-C: 128 and the number of the signal."""
 SHOWN = 20
@@ -131,10 +132,11 @@ def perform(options: dict[str, Any]) -> int:
     try:
         with connect(url, timeout=timeout) as service:
             _print(run(service, **options), as_json=as_json)
-    except argparse.ArgumentError as error:
-        return _failed(error, WRONG_ARGUMENTS)
-    except JobFailed as error:
-        return _failed(error, JOB_FAILED)
+    except DriftFound as error:
+        _print(error.report, as_json=as_json)
+        return _failed(error, DRIFTED)
+    except (argparse.ArgumentError, JobFailed) as error:
+        return _failed(error, JOB_FAILED if isinstance(error, JobFailed) else WRONG_ARGUMENTS)
     except Problem as error:
         return _failed(error, FAILED if isinstance(error, (ServiceFault, Unavailable)) else REFUSED)
     except (ValiantError, OSError) as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from . import frames
 from .dataset import Dataset
+from .drift_report import DriftReport
 from .failures import Problem
 from .model_version import Model, Version
 from .online_session import OnlineSession
@@ -100,6 +101,19 @@ class Service(Transfers[M]):
         request; datasets and versions stand for themselves.
         """
         return (yield from self._end((yield from self._submit(kind, body)), wait, timeout, progress))
+
+    @operation
+    def drift(
+        self, /, current: Any, reference: Any = None, *, model: Version[Any] | Mapping[str, Any] | None = None,
+        timeout: float | None = None, progress: Progress = None, **fields: Any,
+    ) -> Steps[DriftReport[M]]:  # fmt: skip
+        """Compare the rows of a dataset with those of another, or with those that a version was trained on.
+
+        fields: further fields of the request, such as `columns`, `tolerance_psi` and `significance`.
+        """
+        body = {"current": current, "reference": reference, "model": model, **fields}
+        found = yield from self._end((yield from self._submit("drift", body)), True, timeout, progress)
+        return DriftReport(self.driver, found)
 
     @operation
     def validate(self, kind: str, /, **body: Any) -> Steps[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Commands on versions, jobs and datasets: compare algorithms and versions, promote, cancel, delete, download."""
+"""Commands on versions, jobs and datasets: compare, promote, cancel, delete, download."""
 
 import argparse
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .dataset import BY_SUFFIX, Dataset
+from .drift_report import DriftFound, DriftReport
 from .service import ALGORITHM, Client
 from .submitted_job import Job
 from .summary_table import SummaryTable, interval
@@ -23,6 +24,10 @@ def add_version_commands(add: Add, table_of: Callable[[Client, str], Dataset[Any
     def compare(service: Client, table: str, **options: Any) -> tuple[Job[Any], SummaryTable]:
         return _compare(service, table_of(service, table), **options)
 
+    def drift(service: Client, table: str, reference: str | None, **options: Any) -> DriftReport[Any]:
+        known = None if reference is None else table_of(service, reference)
+        return _drift(service, table_of(service, table), known, **options)
+
     command = add("search", search, "compare algorithms on the same folds, and train the best")
     command.add_argument("table", help="a file, or the name or id of a dataset")
     command.add_argument("--target", help="column to predict")
@@ -36,6 +41,15 @@ def add_version_commands(add: Add, table_of: Callable[[Client, str], Dataset[Any
     command.add_argument("table", help="a file, or the name or id of a dataset")
     command.add_argument("versions", nargs="+", type=_version, metavar="MODEL[:VERSION]", help="two or more versions")
     command.add_argument("--metric", help="metric of the differences (rmse of numbers, log_loss of classes)")
+    command = add("drift", drift, "compare the rows of a table with those of another, or of a model's training")
+    command.add_argument("table", help="a file, or the name or id of a dataset")
+    command.add_argument("--reference", help="a file, or the name or id of a dataset (the rows of the training)")
+    command.add_argument("--model", type=_version, metavar="MODEL[:VERSION]", help="version whose inputs are compared")
+    command.add_argument(
+        "--fail-on", choices=["any", "inputs", "predictions"], help="exit with 5 where these have drifted (never)"
+    )
+    command.add_argument("--tolerance", type=float, help="population stability index that does not matter (0.02)")
+    command.add_argument("-o", "--output", type=Path, help="HTML file to write, with the histograms")
     command = add("promote", _promote, "move an alias to a version: a prediction that names none is by the champion")
     command.add_argument("model", help="name of the model")
     command.add_argument("version", nargs="?", type=int, help="number of the version (the newest)")
@@ -92,6 +106,24 @@ def _compare(
         rows.append([names[pair["first"]], names[pair["second"]], *difference, better])
     headings = "first", "second", "first less second", "interval", "better"
     return job, SummaryTable(result["evidence"], headings, rows, result["warnings"])
+
+
+def _drift(
+    service: Client, current: Dataset[Any], reference: Dataset[Any] | None, *, model: tuple[str, int | None] | None,
+    fail_on: str | None, tolerance: float | None, output: Path | None,
+) -> DriftReport[Any]:  # fmt: skip
+    """Raises DriftFound where `fail_on` names what has drifted."""
+    name, number = model or (None, None)
+    named = None if name is None else {"model": name, **({"version": number} if number else {})}
+    fields: dict[str, Any] = {} if tolerance is None else {"tolerance_psi": tolerance}
+    report = service.drift(current, reference, model=named, **fields)
+    if output is not None:
+        report.save(output)
+    predicted = {"any": (True, False), "predictions": (True,), "inputs": (False,)}.get(fail_on or "", ())
+    failing = [each["column"] for each in report.columns_drifted if (each["aspect"] == "prediction") in predicted]
+    if failing:
+        raise DriftFound(report, list(dict.fromkeys(failing)))
+    return report
 
 
 def _done(service: Client, kind: str, **body: Any) -> Job[Any]:

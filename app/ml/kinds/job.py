@@ -32,6 +32,7 @@ from app.ml.models.header import Header
 from app.ml.models.model import Model
 from app.ml.models.parsed_model import ParsedModel
 from app.ml.models.seen_rows import SeenRows
+from app.ml.monitoring.reference import Reference
 from app.ml.tables.casting import KindUsed, recast_columns, recast_table
 from app.ml.tables.data_sheet import Column, Remark
 
@@ -188,6 +189,8 @@ class Loaded(NamedTuple):
     model: Model
     seen: tuple[SeenRows, ...] | None = None
     """Its training rows; None: not known."""
+    reference: Reference | None = None
+    """Distributions that later rows are compared with; None: none is stored."""
 
 
 class UploadedFile(NamedTuple):
@@ -227,6 +230,8 @@ class Trained(NamedTuple):
     """{"columns": […], "data": [[…]], "predictions": […], "probabilities": [[…]]?}: rows as a client sends them."""
     seen: bytes = b""
     """Hashes of the training rows, as `app.ml.models.seen_rows.encode` wrote them; empty: not known."""
+    reference: bytes = b""
+    """Distributions that later rows are compared with, as `app.ml.monitoring.reference` wrote them; empty: none."""
 
 
 class Table(NamedTuple):

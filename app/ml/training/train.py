@@ -17,6 +17,7 @@ from app.ml.models.contributions import with_background
 from app.ml.models.golden import record_golden
 from app.ml.models.model import Model, encode
 from app.ml.models.seen_rows import SeenRows
+from app.ml.monitoring import reference as references
 from app.ml.training.certified import certified
 from app.ml.training.drawn_rows import DrawnRows, draw
 from app.ml.training.fitting.cross_validation import Fits, Validated, errors_of_folds, validate
@@ -42,6 +43,7 @@ from app.ml.training.reporting.reporting import EvaluatedFit, report
 from app.ml.training.reporting.spring_analogy import springs
 from app.ml.training.rows.prepared_rows import SpoolRows
 from app.ml.training.rows.training_set import TrainingSet
+from app.ml.training.training_reference import training_reference
 
 READ, FOLDED, FITTED, EVALUATED = 0.05, 0.7, 0.9, 0.97
 """Shares of a training that are complete after each of these stages."""
@@ -87,6 +89,7 @@ def train(
     hashes = drawn.hashes
     seen = [] if hashes is None else [SeenRows.of(hashes, data_digest, planned.features, planned.target)]
     intervals = held_out_report(model, training_set, fitted, split.test)
+    reference = None if planned.projection else training_reference(drawn, fitted, model)
     if planned.projection is not None:
         model = planned.projection.before(model)
     model = with_background(model, drawn.background)
@@ -100,7 +103,8 @@ def train(
             "warnings": [*result.warnings, *interval_warnings(intervals, logarithm=_has_logarithm(training_set))],
         }
     )
-    return Trained(encode(model), result, record_golden(model, drawn.shown), seen_rows.encode(seen))
+    golden = record_golden(model, drawn.shown)
+    return Trained(encode(model), result, golden, seen_rows.encode(seen), references.encode(reference))
 
 
 def _has_logarithm(training_set: TrainingSet) -> bool:

@@ -210,6 +210,7 @@ class Attempts:
             chunk_bytes=self._settings.chunk_bytes,
         )
         w.training_rows.add(made.model, made.version, trained.seen, self._settings.chunk_bytes)
+        w.version_references.add(made.model, made.version, trained.reference)
         w.quotas.demand(storage_bytes=0, model_versions=0)
         return made.version
 

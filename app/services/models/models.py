@@ -54,3 +54,8 @@ class Models:
     def training_rows(self, pointer: Pointer) -> Iterator[bytes]:
         """The hashes of its training rows, chunk by chunk; nothing for versions of earlier releases."""
         return self._work.chunks(lambda w, seq: w.training_rows.chunk(pointer.model, pointer.version, seq))
+
+    def reference(self, pointer: Pointer) -> bytes:
+        """The distributions of its training rows; empty where none are stored."""
+        with self._work() as w:
+            return w.version_references.find(pointer.model, pointer.version)

@@ -1,0 +1,1 @@
+"""Comparison of rows over time with those a model was trained on."""

@@ -1,0 +1,1 @@
+"""References of versions, monitors, windows of counts, outcomes and alarms."""
