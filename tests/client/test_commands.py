@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -235,3 +236,19 @@ def test_a_job_that_has_ended_cannot_be_cancelled_and_stays(valiant, service):
     code, printed, _ = valiant("cancel", job.id)
     assert code == 0
     assert "succeeded" in printed
+
+
+def test_drift_is_printed_written_and_fails_a_pipeline(valiant, tmp_path):
+    lines = Path(IRIS).read_text().splitlines()
+    later = tmp_path / "later.csv"
+    moved = (",".join([str(float(line.split(",")[0]) + 1.5), *line.split(",")[1:]]) for line in lines[1:])
+    later.write_text("\n".join([lines[0], *moved]))
+    page = tmp_path / "drift.html"
+    code, printed, _ = valiant("drift", later, "--model", "flowers", "--fail-on", "predictions", "-o", page)
+    assert (code, "sepal_length_cm" in printed) == (0, True)
+    assert "sepal_length_cm (values), PSI" in page.read_text()
+    code, printed, errors = valiant("drift", later, "--reference", IRIS, "--fail-on", "any", "--json")
+    assert code == 5
+    assert json.loads(printed)["drifted"] == 1
+    assert errors == "valiant: drift of sepal_length_cm\n"
+    assert valiant("drift", IRIS, "--model", "flowers", "--fail-on", "any")[0] == 0

@@ -14,15 +14,17 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Task
 from app.ml.contract.column_names import no_column
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.model_reference import ModelRef
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.evaluation import NO_OPTIONS
-from app.ml.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome, Request, Result, Sheet, Source
+from app.ml.kinds.job import Checked, Inputs, JobContext, Kind, Loaded, Needs, Outcome, Request, Result, Sheet, Source
 from app.ml.models.header import Header
 from app.ml.models.model import Model
 from app.ml.monitoring.column_bins import COMPARED_KINDS, count_cells
@@ -33,8 +35,6 @@ from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.population_stability import TOLERANCE
 from app.ml.tables.casting import TEXTS, kinds_wanted
 from app.ml.training.table_evaluation import column_faults, evaluate_table, read_truth
-from app.references import DatasetReference
-from app.wire import Wire
 
 MIN_DRAWS, DRAWS_PER_TEST = 9_999, 400
 """Draws of a p-value: so many that the smallest is far below the level of the first test by Holm."""

@@ -73,9 +73,6 @@ class Estimate(Wire):
     )
 
 
-# before a job exists
-
-
 class Needs(NamedTuple):
     """The datasets and versions of a request. Each must exist, and stays what it is until the job has ended."""
 
@@ -140,9 +137,6 @@ class Checked(NamedTuple):
         return self._replace(estimate=self.estimate.model_copy(update=update))
 
 
-# in the child process
-
-
 def stacked(parts: Iterator[Matrix]) -> Matrix:
     """The rows of all parts in memory."""
     return np.concatenate([*parts])
@@ -190,7 +184,7 @@ class Loaded(NamedTuple):
     seen: tuple[SeenRows, ...] | None = None
     """Its training rows; None: not known."""
     reference: Reference | None = None
-    """Distributions that later rows are compared with; None: none is stored."""
+    """Distributions for later comparisons; None: none is stored."""
 
 
 class UploadedFile(NamedTuple):
@@ -231,7 +225,7 @@ class Trained(NamedTuple):
     seen: bytes = b""
     """Hashes of the training rows, as `app.ml.models.seen_rows.encode` wrote them; empty: not known."""
     reference: bytes = b""
-    """Distributions that later rows are compared with, as `app.ml.monitoring.reference` wrote them; empty: none."""
+    """Distributions for later comparisons, as `app.ml.monitoring.reference` wrote them; empty: none."""
 
 
 class Table(NamedTuple):

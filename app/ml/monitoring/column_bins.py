@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.contract.columns import ColumnKind
 from app.ml.preparation.arrow_columns import Cells, codes, distinct, measured
-from app.wire import Wire
 
 MAX_NUMBER_BINS = 20
 MAX_LEVELS = 50

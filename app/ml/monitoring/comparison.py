@@ -6,11 +6,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Vector
 from app.ml.monitoring.column_bins import BinCounts, ReferenceColumn
 from app.ml.statistics.multiple_testing import holm
 from app.ml.statistics.population_stability import DRAWS, TOLERANCE, compare_shares
-from app.wire import Wire
 
 Aspect: TypeAlias = Literal["values", "missing", "unseen", "prediction"]
 ASPECT = (

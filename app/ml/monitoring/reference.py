@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
-from app.errors import CorruptModel
+from app.base.errors import CorruptModel
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Task, Vector
 from app.ml.contract.columns import ColumnKind, TableColumn
 from app.ml.contract.task import PredictionKind
@@ -25,7 +26,6 @@ from app.ml.monitoring.column_bins import (
     reference_column,
 )
 from app.ml.preparation.arrow_columns import Raw
-from app.wire import Wire
 
 PredictionColumn: TypeAlias = tuple[str, Vector, list[str] | None]
 PREDICTION, PROBABILITY = "prediction", "probability"

@@ -26,7 +26,7 @@ BISECTIONS = 40
 
 
 class Stability(NamedTuple):
-    """A PSI and what speaks against its null hypothesis."""
+    """A PSI and the evidence against its null hypothesis."""
 
     psi: float
     p: float
@@ -120,7 +120,7 @@ def _drawn(counts: Vector, reference: Vector, rng: np.random.Generator, toleranc
 
 
 def _tilt(counts: Vector, reference: Vector, tolerance: float) -> float:
-    """How far from the reference towards the counts a distribution has the PSI of the tolerance, from 0 to 1."""
+    """Step from the reference towards the counts, from 0 to 1, at which the PSI is the tolerance."""
     p, q = _shares(counts), _shares(reference)
 
     def distance(step: float) -> float:

@@ -31,6 +31,10 @@ from app.store.jobs.job_records import NewJob, Pinned
 from app.store.unit_of_work import Work, WorkFactory
 
 
+DATASET_FIELDS = "dataset", "reference", "current"
+"""Fields of requests that refer to datasets."""
+
+
 class _Understood(NamedTuple):
     """A request without faults, and what it rests on."""
 
@@ -229,9 +233,9 @@ def _identified(w: Work, request: Request) -> Request:
 
 
 def _dataset_id(w: Work, holder: object) -> dict[str, object]:
-    """The field `dataset` as an id, where it holds a name."""
-    name = getattr(holder, "dataset", None)
-    return {"dataset": w.datasets.identify(name)} if isinstance(name, str) else {}
+    """The fields of datasets as ids, where they hold names."""
+    names = {field: getattr(holder, field, None) for field in DATASET_FIELDS}
+    return {field: w.datasets.identify(name) for field, name in names.items() if isinstance(name, str)}
 
 
 def _completed(new: NewJob, understood: _Understood) -> NewJob:

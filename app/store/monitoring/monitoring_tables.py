@@ -3,7 +3,7 @@
 from sqlalchemy import LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.store.table_base import Base, Owned, of_version
+from app.store.base.table_base import Base, Owned, of_version
 
 
 class VersionReferenceRow(Owned, Base):

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from app.errors import InvalidData, InvalidRequest
+from app.base.errors import InvalidData, InvalidRequest
 from app.ml.contract.progress import unheard
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs import drift
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.monitoring import reference as references
 from app.ml.training.plan import plan
 from app.ml.training.train import train

@@ -14,7 +14,9 @@ def csv(rows, shift=0.0, seed=0):
 @pytest.fixture(scope="module")
 def datasets(client):
     tables = {"then": csv(1500), "now": csv(1200, seed=1), "moved": csv(1200, shift=1.0, seed=2)}
-    return {name: client.post("/v1/datasets", content=text).json()["id"] for name, text in tables.items()}
+    for name, text in tables.items():
+        client.post("/v1/datasets", params={"name": f"drift-{name}"}, content=text)
+    return {name: f"drift-{name}" for name in tables}
 
 
 def drifted(job):

@@ -5,8 +5,8 @@ from uuid import uuid4
 from sqlalchemy import func, select
 
 from app.ml.monitoring.reference import decode
+from app.store.models.pointer import Pointer
 from app.store.monitoring.monitoring_tables import VersionReferenceRow
-from app.store.pointer import Pointer
 
 
 def test_they_come_back_and_go_with_the_version(services, publish, trained):
