@@ -34,7 +34,7 @@ from app.ml.monitoring.restored_columns import prediction_changes
 from app.ml.statistics.metric_value import Metric
 from app.ml.statistics.population_stability import TOLERANCE
 from app.ml.tables.casting import TEXTS, kinds_wanted
-from app.ml.training.table_evaluation import column_faults, evaluate_table, read_truth
+from app.ml.training.versions.table_evaluation import column_faults, evaluate_table, read_truth
 
 MIN_DRAWS, DRAWS_PER_TEST = 9_999, 400
 """Draws of a p-value: so many that the smallest is far below the level of the first test by Holm."""

@@ -4,7 +4,7 @@ from app.ml.evaluation.splits import evenly
 from app.ml.models.model import Model
 from app.ml.monitoring.reference import Reference, prediction_reference, raw_reference
 from app.ml.training.drawn_rows import DrawnRows
-from app.ml.training.fit import Fitted
+from app.ml.training.fitting.fit import Fitted
 
 MAX_PREDICTED_ROWS = 5_000
 

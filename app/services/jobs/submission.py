@@ -30,7 +30,6 @@ from app.store.base.new_ids import uuid7
 from app.store.jobs.job_records import NewJob, Pinned
 from app.store.unit_of_work import Work, WorkFactory
 
-
 DATASET_FIELDS = "dataset", "reference", "current"
 """Fields of requests that refer to datasets."""
 

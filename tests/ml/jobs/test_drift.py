@@ -10,9 +10,9 @@ from app.ml.contract.progress import unheard
 from app.ml.jobs import drift
 from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.monitoring import reference as references
-from app.ml.training.plan import plan
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
-from app.ml.training.train_spec import TrainSpec
 from tests.ml.jobs.test_combine import flats, loaded
 from tests.ml.jobs.test_evaluate import NOWHERE, sheet
 
