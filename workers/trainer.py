@@ -8,6 +8,7 @@ import faulthandler
 import json
 import os
 import resource
+import sys
 import time
 import traceback
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from typing import IO, Any
 from app.base.errors import OutOfMemory, ValiantError
 from app.ml.contract.stage_clock import CLOCK, StageClock, timed
 from app.ml.contract.threads import THREADS
+from app.ml.contract.timed_tasks import in_turn_within
 from app.ml.kinds.job import Outcome
 from app.ml.numerics import jit
 from app.ml.numerics.compiled_kernels import describe, missing
@@ -28,6 +30,7 @@ from app.schemas.problems import Problem
 from workers import trainer_frames as frames
 from workers.curves import Curves
 from workers.parallel_fits import Group
+from workers.timed_forks import TimedForks
 from workers.trainer_messages import Order, read_inputs, write_outcome
 
 REPORT_SECONDS = 0.1
@@ -77,7 +80,8 @@ def _protect(parent: int, *pipes: int) -> None:
 def _work(order: Order, inlet: IO[bytes], group: Group, progress: "_Progress") -> Outcome:
     known = kind_records()
     kind = known[order.kind]
-    inputs = read_inputs(order, inlet)._replace(each=group, kinds=known)
+    within = TimedForks(order.cores, group.close) if sys.platform == "linux" else in_turn_within
+    inputs = read_inputs(order, inlet)._replace(each=group, each_within=within, kinds=known)
     jit.on_compiling = progress.compiling
     with timed("evaluating"):
         return kind.run(kind.request.model_validate(order.request), inputs, progress)

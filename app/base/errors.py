@@ -301,6 +301,10 @@ class TimedOut(ValiantError):
     remedy = "Raise time_limit_seconds, or choose a smaller model."
 
 
+class BudgetTooSmall(ValiantError):
+    code, status, title = "budget_too_small", 422, "No candidate could be fitted within the budget"
+
+
 class Cancelled(ValiantError):
     code, status, title = "cancelled", 409, "The job was cancelled"
 

@@ -25,6 +25,7 @@ from app.ml.contract.model_reference import VersionRef
 from app.ml.contract.progress import Reporter
 from app.ml.contract.stage_clock import timed
 from app.ml.contract.task import Task
+from app.ml.contract.timed_tasks import EachWithin, in_turn_within
 from app.ml.evaluation.guarantees import without_holdout
 from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
@@ -212,6 +213,8 @@ class Inputs(NamedTuple):
     """All kinds of job by name."""
     in_doubt: Task | None = None
     """See `JobContext`."""
+    each_within: EachWithin = in_turn_within
+    """Runs tasks that are ended when their time is up, where the worker has processes for them."""
 
 
 class Trained(NamedTuple):

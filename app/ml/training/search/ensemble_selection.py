@@ -161,10 +161,11 @@ def _alike(contenders: Sequence[Contender], training_set: TrainingSet) -> list[C
     def seen(one: Contender) -> Any:
         return one.spec.preprocessing, training_set.of(one.spec).left_alone
 
-    return [one for one in contenders if seen(one) == seen(contenders[0]) and not _refused(one.spec, training_set)]
+    return [one for one in contenders if seen(one) == seen(contenders[0]) and not is_refused(one.spec, training_set)]
 
 
-def _refused(spec: TrainSpec, training_set: TrainingSet) -> bool:
+def is_refused(spec: TrainSpec, training_set: TrainingSet) -> bool:
+    """True if the candidate cannot be a member of a committee."""
     entry, kinds = find("committee"), {column.name: str(column.kind) for column in training_set.raw.columns}
     alone = entry.algorithm.params.model_validate({"estimators": [spec.algorithm.model_dump(mode="json")]})
     inputs = Inputs(kinds, Size(training_set.rows, len(kinds), len(training_set.classes)))

@@ -1,0 +1,64 @@
+"""The model that is served: fitted, evaluated on the test rows, and as bytes that a process can hand over."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import ValiantError
+from app.ml.contract.algorithm import in_turn
+from app.ml.evaluation.report import Report
+from app.ml.job import Sheet, Trained
+from app.ml.training.automl.trial import NUMERICAL_ERRORS
+from app.ml.training.plan import Plan
+from app.ml.training.train import train
+
+
+class FinalFit(NamedTuple):
+    """A trained model in arrays and texts."""
+
+    blob: NDArray[np.uint8]
+    report: str
+    golden: str
+    seen: NDArray[np.uint8]
+    error: str = ""
+    """Reason why there is no model; empty: there is one."""
+
+    @classmethod
+    def of(cls, trained: Trained) -> Self:
+        parts = np.frombuffer(trained.blob, np.uint8), np.frombuffer(trained.seen, np.uint8)
+        return cls(parts[0], trained.report.model_dump_json(), json.dumps(trained.golden), parts[1])
+
+    @property
+    def trained(self) -> Trained:
+        report, golden = Report.model_validate_json(self.report), json.loads(self.golden)
+        return Trained(self.blob.tobytes(), report, golden, self.seen.tobytes())
+
+
+def final_fit(planned: Plan, table: pa.Table, sheet: Sheet, note: str | None) -> Callable[[], FinalFit]:
+    """The task of fitting the plan. note: sentence of the report on how it was chosen."""
+
+    def fit() -> FinalFit:
+        try:
+            trained = train(
+                planned._replace(selected=note),
+                table,
+                data_digest=sheet.digest,
+                reading=sheet.reading,
+                each=in_turn,
+            )
+        except ValiantError as error:
+            return _failed(error.detail)
+        except NUMERICAL_ERRORS as error:
+            return _failed(f"The fit failed: {error}")
+        return FinalFit.of(trained)
+
+    return fit
+
+
+def _failed(error: str) -> FinalFit:
+    nothing: NDArray[Any] = np.zeros(0, np.uint8)
+    return FinalFit(nothing, "", "", nothing, error)
