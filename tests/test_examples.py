@@ -39,6 +39,10 @@ SEARCH = {
     "dataset": "diabetes", "target": "progression", "algorithm": {"name": "ridge"},
     "alternatives": [{"name": "linear"}], "rule": "one_standard_error",
 }  # fmt: skip
+BEST = {
+    "model": "best", "dataset": "diabetes", "target": "progression", "units": 10,
+    "include": ["ridge", "knn", "decision_tree"], "validation": {"folds": 3},
+}  # fmt: skip
 MAP = {"model": "map", "dataset": "iris", "features": list(FLOWER), "algorithm": {"name": "pca"}}
 EVALUATE = {"model": "species", "dataset": "iris", "examples": 2}
 CALIBRATE = {"model": "species", "dataset": "iris", "new_model": "calibrated", "test_fraction": 0.4, "n_bins": 4}
@@ -250,6 +254,7 @@ def jobs(walk):
     walk.job(("train_model", "training"), "train", CLOUD, "train-cloud")
     walk.job(("train_model", "training"), "train", MAP, "train-map")
     walk.job(("search_models", "search"), "search", SEARCH, "candidates")
+    walk.job(("find_best_model", "best_model"), "automl", BEST, "best")
     walk.job(("evaluate_model", "evaluation"), "evaluate", EVALUATE, "again")
     walk.job(("compare_models", "comparison"), "compare", COMPARE, "side-by-side")
     walk.job(("compare_distributions", "drift"), "drift", DRIFT, "iris-again")

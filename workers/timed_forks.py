@@ -18,8 +18,8 @@ from app.ml.contract.stage_clock import timed
 from app.ml.contract.threads import THREADS, OneThread
 from app.ml.contract.timed_tasks import Timed
 from app.ml.models import safetensors_format, state_format
-from app.parent_process import die_with
-from app.processor_cores import Core, Cores
+from app.processes.parent_process import die_with
+from app.processes.processor_cores import Core, Cores
 
 MAX_WAIT_SECONDS = 0.25
 """Time after which a further core is looked for."""

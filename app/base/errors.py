@@ -24,11 +24,7 @@ class ValiantError(Exception):
     remedy: ClassVar[str] = ""
 
     def __init__(
-        self,
-        detail: str = "",
-        *,
-        faults: Iterable[Fault] = (),
-        headers: Mapping[str, str] | None = None,
+        self, detail: str = "", *, faults: Iterable[Fault] = (), headers: Mapping[str, str] | None = None
     ) -> None:
         self.faults, self.cut = first_listed(faults)
         self.detail = detail or summary(self.faults, CUT if self.cut else "problems") or self.title
@@ -303,6 +299,7 @@ class TimedOut(ValiantError):
 
 class BudgetTooSmall(ValiantError):
     code, status, title = "budget_too_small", 422, "No candidate could be fitted within the budget"
+    remedy = "Give it more seconds, or fewer rows or columns, or include cheaper algorithms."
 
 
 class Cancelled(ValiantError):

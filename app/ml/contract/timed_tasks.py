@@ -1,6 +1,5 @@
 """Tasks that end when their time is up, whatever they do."""
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -42,8 +41,3 @@ def in_turn_within(
         begun = time.monotonic()
         result = task()
         yield Timed(result, time.monotonic() - begun)
-
-
-def unlimited(_place: int) -> float:
-    """As many seconds as a task wants."""
-    return math.inf

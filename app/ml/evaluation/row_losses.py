@@ -48,7 +48,8 @@ def row_losses(metric: str, truth: Vector | Labels, predicted: NDArray[np.floati
         case "balanced_accuracy":
             counts = np.bincount(codes, minlength=values.shape[1])
             share = codes.size / (np.count_nonzero(counts) * counts[codes])
-            return (values.argmax(axis=1) != codes) * share
+            weighted: Vector = (values.argmax(axis=1) != codes) * share
+            return weighted
     return _placements(codes, values)
 
 

@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidData, InvalidRequest
-from app.faults import Fault
+from app.base.errors import InvalidData, InvalidRequest
+from app.base.faults import Fault
 from app.ml.contract.progress import Reporter, Stages
 from app.ml.evaluation.splits import holdout
-from app.ml.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Source
+from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs, Outcome, Source
 from app.ml.training.automl.automl_outcome import SearchEnd
 from app.ml.training.automl.automl_request import AutomlPlan, AutomlRequest, context_plan, plan_automl
 from app.ml.training.automl.automl_result import AutomlResult

@@ -212,7 +212,6 @@ class Inputs(NamedTuple):
     kinds: "Mapping[str, Kind[Any]]" = MappingProxyType({})
     """All kinds of job by name."""
     in_doubt: Task | None = None
-    """See `JobContext`."""
     each_within: EachWithin = in_turn_within
     """Runs tasks that are ended when their time is up, where the worker has processes for them."""
 

@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
 from app.ml.contract.progress import unheard
 from app.ml.contract.timed_tasks import Timed
-from app.ml.job import Inputs, JobContext, Source
 from app.ml.jobs.automl import KIND, AutomlRequest
+from app.ml.kinds.job import Inputs, JobContext, Source
 from app.ml.models.model import decode
 from app.ml.training.automl.ensemble_weights import Pool
 from app.ml.training.automl.honest_estimate import bias_corrected

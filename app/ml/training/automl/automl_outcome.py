@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from app.errors import BudgetTooSmall
+from app.base.errors import BudgetTooSmall
 from app.ml.contract.progress import Stages
 from app.ml.evaluation.row_losses import metric_of, row_losses, worse_by
-from app.ml.job import Outcome, Trained
+from app.ml.kinds.job import Outcome, Trained
 from app.ml.statistics.metric_value import Metric
 from app.ml.training.automl.automl_request import AutomlPlan, AutomlRequest
 from app.ml.training.automl.automl_result import AutomlResult, EndedBy, LeftOut, SpentSeconds

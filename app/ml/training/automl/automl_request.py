@@ -6,23 +6,23 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from app.errors import InvalidRequest
-from app.faults import Fault
-from app.ml.catalogue import catalogue
+from app.base.errors import InvalidRequest
+from app.base.faults import Fault
+from app.base.references import DatasetReference
+from app.base.suggestions import no_such
+from app.base.wire import Body
+from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.given_kinds import KindName
 from app.ml.contract.model_reference import Name
 from app.ml.contract.task import Task
 from app.ml.evaluation.row_losses import metrics_of
 from app.ml.evaluation.validation import Validation
-from app.ml.job import JobContext, Request, Sheet
+from app.ml.kinds.job import JobContext, Request, Sheet
 from app.ml.preparation.request import Preprocessing
 from app.ml.training.automl.portfolio import SMALL_BYTES, Preset, Setting, portfolio
 from app.ml.training.automl.proposals import Offer, Table
 from app.ml.training.class_weights import ClassWeight
 from app.ml.training.train_spec import TrainSpec
-from app.references import DatasetReference
-from app.suggestions import no_such
-from app.wire import Body
 
 MIN_ROWS = 20
 CHEAP_FACTOR = 10.0

@@ -4,11 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.ml.job import Result
+from app.base.wire import Wire
+from app.ml.kinds.job import Result
 from app.ml.statistics.metric_value import Metric
 from app.ml.training.automl.choice import WeightedEnsemble
 from app.ml.training.automl.leaderboard import LeaderboardRow
-from app.wire import Wire
 
 EndedBy = Literal["budget", "units", "exhausted", "cancel", "limit", "crash"]
 

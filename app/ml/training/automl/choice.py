@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from app.errors import InvalidRequest
+from app.base.errors import InvalidRequest
+from app.base.wire import Wire
 from app.ml.evaluation.row_losses import metric_of, worse_by
 from app.ml.preparation.target_transform import carried, in_units
 from app.ml.statistics.metric_value import Metric, fold_mean
@@ -19,7 +20,6 @@ from app.ml.training.automl.proposals import Offer
 from app.ml.training.automl.search_run import SearchRun
 from app.ml.training.ensemble_selection import is_refused
 from app.ml.training.search import standard_error
-from app.wire import Wire
 
 MIN_FOLDS = 3
 """Folds from which on an ensemble can be compared with its best member."""

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ml.contract.algorithm import in_turn
 from app.ml.evaluation.report import Report
-from app.ml.job import Sheet, Trained
+from app.ml.kinds.job import Sheet, Trained
 from app.ml.training.automl.trial import NUMERICAL_ERRORS
 from app.ml.training.plan import Plan
 from app.ml.training.train import train

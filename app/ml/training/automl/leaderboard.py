@@ -13,12 +13,12 @@ import numpy as np
 import scipy
 from pydantic import Field
 
+from app.base.wire import Wire
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.evaluation.row_losses import metric_of, worse_by
 from app.ml.statistics.intervals import CONFIDENCE, Bounds
 from app.ml.statistics.metric_value import Metric, metric
 from app.ml.statistics.multiple_testing import holm
-from app.wire import Wire
 
 BLOCKS = 10
 """Blocks of rows of a single fold."""

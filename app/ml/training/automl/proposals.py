@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from app.errors import InvalidRequest
-from app.ml import nested
+from app.base.errors import InvalidRequest
+from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Size
-from app.ml.job import Sheet
+from app.ml.kinds.job import Sheet
 from app.ml.training.automl.portfolio import STEPS, Setting
 from app.ml.training.cost import encoded_widths
 from app.ml.training.plan import Plan, plan

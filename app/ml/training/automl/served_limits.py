@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from app.ml.job import Trained
+from app.ml.kinds.job import Trained
 from app.ml.models.golden import golden_table
 from app.ml.models.model import decode
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import ValiantError
+from app.base.errors import ValiantError
 from app.ml.contract.algorithm import Labels, in_turn
 from app.ml.evaluation.splits import Split
 from app.ml.models import state_format
