@@ -115,9 +115,9 @@ def test_small_and_interpretable_keep_their_promises():
 
 
 def test_limits_leave_no_version_that_breaks_them():
-    limited = searched(cancer(), limits={"bytes": 2_000}, units=12)
+    limited = searched(cancer(), limits={"size_bytes": 2_000}, units=12)
     assert limited.trained is None or len(limited.trained.blob) <= 2_000
-    slow = searched(cancer(), limits={"bytes": 10_000, "microseconds_a_row": 1.0}, units=12)
+    slow = searched(cancer(), limits={"size_bytes": 10_000, "microseconds_a_row": 1.0}, units=12)
     assert slow.trained is None  # no model of ours predicts a single row in a microsecond
     assert any(
         "µs" in reason for reason in [*slow.result.warnings, *(row.reason or "" for row in slow.result.candidates)]

@@ -11,7 +11,7 @@ from app.ml.evaluation.row_losses import metric_of, row_losses, worse_by
 from app.ml.kinds.job import Outcome, Trained
 from app.ml.statistics.metric_value import Metric
 from app.ml.training.automl.automl_request import AutomlPlan, AutomlRequest
-from app.ml.training.automl.automl_result import AutomlResult, EndedBy, LeftOut, SpentSeconds
+from app.ml.training.automl.automl_result import AutomlResult, EndedBy, LeftOut
 from app.ml.training.automl.choice import (
     WeightedEnsemble,
     chosen_candidate,
@@ -58,8 +58,8 @@ class SearchEnd:
             trained, served = self._trained(chosen, rows)
         tested = None if trained is None else _metric_in(trained.report.test, search.metric)
         result = self._result(rows, served, tested, ended_by)
-        spent = SpentSeconds(search=round(searched, 3), final=round(search.budget.spent - searched, 3))
-        return Outcome(trained, result.model_copy(update={"spent": spent}))
+        seconds = {"search_seconds": searched, "final_seconds": search.budget.spent - searched}
+        return Outcome(trained, result.model_copy(update={name: round(one, 3) for name, one in seconds.items()}))
 
     def _nothing(self, rows: Sequence[LeaderboardRow]) -> BudgetTooSmall:
         search, errors = self._search, [row.reason for row in rows if row.state == "failed" and row.reason]
@@ -153,8 +153,7 @@ class SearchEnd:
             left_out=[LeftOut(algorithm=name, reason=reason) for name, reason in self._planned.left_out],
             units_done=search.units_done,
             ended_by=ended_by,
-            spent=SpentSeconds(search=0.0, final=0.0),
-            next=[*self._advice(rows, ended_by)],
+            next_steps=[*self._advice(rows, ended_by)],
             warnings=list(dict.fromkeys([*self._warnings, *_constant_warnings(search)])),
         )
 

@@ -47,7 +47,7 @@ class AutomlLimits(Body):
         description="Longest time in microseconds to predict one row: 99 of 100 predictions of single rows by the "
         "stored model take no longer, without the transport. Null: no limit.",
     )
-    bytes: int | None = Field(None, ge=1, description="Largest size of the stored model in bytes; null: no limit.")
+    size_bytes: int | None = Field(None, ge=1, description="Largest size of the stored model in bytes; null: no limit.")
     seconds_to_train: float | None = Field(
         None, gt=0, description="Longest time in seconds of the fit of all training rows; null: no limit."
     )
@@ -181,7 +181,7 @@ def plan_automl(request: AutomlRequest, sheet: Sheet, memory_bytes: float) -> Au
     if request.units is None and seconds > request.seconds:
         detail = f"The cheapest candidate takes about {seconds:.3g} seconds, and there are {request.seconds:g}."
         raise InvalidRequest(faults=[Fault("/seconds", detail, "budget_too_small")])
-    limit = request.limits.bytes
+    limit = request.limits.size_bytes
     if request.preset == "small":
         limit = SMALL_BYTES if limit is None else min(limit, SMALL_BYTES)
     return AutomlPlan(table, task, request.metric or task.record.measure, offers, left_out, limit)

@@ -20,13 +20,6 @@ class LeftOut(Wire):
     reason: str = Field(description="Reason why it cannot learn from this table.")
 
 
-class SpentSeconds(Wire):
-    """Time that the search has taken."""
-
-    search: float = Field(description="Seconds of the comparison of candidates, with checkpoints.")
-    final: float = Field(description="Seconds of the choice, the final fit and its evaluation.")
-
-
 class AutomlResult(Result):
     """Leaderboard of a search for the best model."""
 
@@ -54,5 +47,6 @@ class AutomlResult(Result):
         description="budget: no further fit had time. units: all were done. exhausted: nothing was left to try. "
         "cancel, limit or crash: the job ended before, and this is what was stored."
     )
-    spent: SpentSeconds = Field(description="Time that the search has taken.")
-    next: list[str] = Field([], description="Sentences on what may improve the model.")
+    search_seconds: float = Field(0.0, description="Seconds of the comparison of candidates, with checkpoints.")
+    final_seconds: float = Field(0.0, description="Seconds of the choice, the final fit and its evaluation.")
+    next_steps: list[str] = Field([], description="Sentences on what may improve the model.")

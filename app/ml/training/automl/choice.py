@@ -77,7 +77,7 @@ def leaderboard(run: SearchRun) -> list[LeaderboardRow]:
                 behind=behind,
                 same_as_best=same,
                 microseconds_a_row=float(np.median([one.microseconds_a_row for one in trials])) if trials else None,
-                bytes=round(float(np.mean([one.state_bytes for one in trials]))) if trials else None,
+                size_bytes=round(float(np.mean([one.state_bytes for one in trials]))) if trials else None,
                 seconds=round(run.seconds.get(number, 0.0), 3),
             )
         )
@@ -104,7 +104,7 @@ def chosen_candidate(
         for place, row in enumerate(ranked)
         if row.same_as_best and worse_by(run.metric, compared.values(place), compared.values(0)).mean() <= reach
     ]
-    return min(near, key=lambda row: (row.bytes or 0, row.rank or 0)).id
+    return min(near, key=lambda row: (row.size_bytes or 0, row.rank or 0)).id
 
 
 def pareto(run: SearchRun, rows: Sequence[LeaderboardRow]) -> list[int]:
@@ -114,7 +114,7 @@ def pareto(run: SearchRun, rows: Sequence[LeaderboardRow]) -> list[int]:
         return []
     losses = [float(np.concatenate(run.order.losses(row.id)).mean()) for row in ranked]
     micros = [float(f"{row.microseconds_a_row or 0.0:.2g}") for row in ranked]
-    costs = np.array([losses, micros, [row.bytes or 0 for row in ranked]]).T
+    costs = np.array([losses, micros, [row.size_bytes or 0 for row in ranked]]).T
     return [ranked[place].id for place in pareto_front(costs)]
 
 

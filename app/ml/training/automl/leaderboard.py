@@ -50,7 +50,7 @@ class LeaderboardRow(Wire):
     microseconds_a_row: float | None = Field(
         None, description="Time to prepare and predict the rows of a fold at once, for each of them; null: not known."
     )
-    bytes: int | None = Field(None, description="Size of the fitted state of one fold; null: not known.")
+    size_bytes: int | None = Field(None, description="Size of the fitted state of one fold; null: not known.")
     seconds: float = Field(0.0, description="Time of its fits and predictions so far.")
 
 
