@@ -24,8 +24,8 @@ from app.ml.training.automl.search_run import Limits, SearchRun
 from app.ml.training.automl.time_budget import TimeBudget
 from app.ml.training.automl.trial import Folds
 from app.ml.training.dry_run import row_look
-from app.ml.training.row_checks import row_warnings
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.rows.row_checks import row_warnings
+from app.ml.training.rows.training_set import TrainingSet
 
 FEW_ROWS, MANY_ROWS, HELD_OUT_ROWS = 2_000, 100_000, 20_000
 FOLDS_OF_FEW, FOLDS = 8, 5

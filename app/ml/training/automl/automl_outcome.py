@@ -26,7 +26,7 @@ from app.ml.training.automl.portfolio import MAX_MEMBERS
 from app.ml.training.automl.proposals import Offer
 from app.ml.training.automl.search_run import SearchRun
 from app.ml.training.automl.served_limits import broken_promise
-from app.ml.training.ranking_criteria import higher_is_better
+from app.ml.training.search.ranking_criteria import higher_is_better
 
 CHOSEN = 0.9
 """Progress of a search when it has chosen."""

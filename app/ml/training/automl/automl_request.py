@@ -21,8 +21,8 @@ from app.ml.kinds.job import JobContext, Request, Sheet
 from app.ml.preparation.request import Preprocessing
 from app.ml.training.automl.portfolio import SMALL_BYTES, Preset, Setting, portfolio
 from app.ml.training.automl.proposals import Offer, Table
-from app.ml.training.class_weights import ClassWeight
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.class_weights import ClassWeight
+from app.ml.training.planning.train_spec import TrainSpec
 
 MIN_ROWS = 20
 CHEAP_FACTOR = 10.0

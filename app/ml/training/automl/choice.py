@@ -18,8 +18,8 @@ from app.ml.training.automl.leaderboard import Comparison, LeaderboardRow, paret
 from app.ml.training.automl.portfolio import Setting
 from app.ml.training.automl.proposals import Offer
 from app.ml.training.automl.search_run import SearchRun
-from app.ml.training.ensemble_selection import is_refused
-from app.ml.training.search import standard_error
+from app.ml.training.search.ensemble_selection import is_refused
+from app.ml.training.search.search import standard_error
 
 MIN_FOLDS = 3
 """Folds from which on an ensemble can be compared with its best member."""

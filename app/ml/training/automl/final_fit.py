@@ -13,7 +13,7 @@ from app.ml.contract.algorithm import in_turn
 from app.ml.evaluation.report import Report
 from app.ml.kinds.job import Sheet, Trained
 from app.ml.training.automl.trial import NUMERICAL_ERRORS
-from app.ml.training.plan import Plan
+from app.ml.training.planning.plan import Plan
 from app.ml.training.train import train
 
 

@@ -11,9 +11,9 @@ from app.ml.catalogue import nested
 from app.ml.contract.algorithm import Size
 from app.ml.kinds.job import Sheet
 from app.ml.training.automl.portfolio import STEPS, Setting
-from app.ml.training.cost import encoded_widths
-from app.ml.training.plan import Plan, plan
-from app.ml.training.train_spec import TrainSpec
+from app.ml.training.planning.cost import encoded_widths
+from app.ml.training.planning.plan import Plan, plan
+from app.ml.training.planning.train_spec import TrainSpec
 
 MAX_CANDIDATES = 200
 BEST, FACTOR, ATTEMPTS = 3, 1.5, 20

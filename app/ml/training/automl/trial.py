@@ -11,9 +11,9 @@ from app.ml.contract.algorithm import Labels, in_turn
 from app.ml.evaluation.splits import Split
 from app.ml.models import state_format
 from app.ml.preparation.target_transform import in_units
-from app.ml.training.fit import fit_rows
-from app.ml.training.train_spec import TrainSpec
-from app.ml.training.training_set import TrainingSet
+from app.ml.training.fitting.fit import fit_rows
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.rows.training_set import TrainingSet
 
 NUMERICAL_ERRORS = ArithmeticError, np.linalg.LinAlgError, ValueError
 """Errors of a fit that concern one candidate, not the search."""
