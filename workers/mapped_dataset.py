@@ -19,7 +19,7 @@ import pyarrow as pa
 from app.base.errors import NO_ROOM, StorageFull
 from app.ml.contract.algorithm import Matrix
 
-LARGE = 1 << 16
+MIN_MAPPED_BYTES = 1 << 16
 """Bytes from which on an array has pages of its own."""
 _M_MMAP_THRESHOLD = -3
 
@@ -69,4 +69,4 @@ def give_large_arrays_back() -> None:
     ones that are still held, and the heap grows with every batch.
     """
     with suppress(AttributeError):  # another C library
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE)
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, MIN_MAPPED_BYTES)

@@ -170,7 +170,7 @@ class Attempt:
             request=self._claim.request,
             request_id=self._claim.request_id,
             datasets=[sheet(dataset) for dataset in datasets],
-            models=[Bytes(at.model, at.version, at.digest) for at in pointers],
+            models=[Bytes(pointer.model, pointer.version, pointer.digest) for pointer in pointers],
             memory_bytes=self._services.settings.job_memory_bytes,
             cores=self._cores,
             stored=stored,

@@ -33,8 +33,10 @@ def write_table(outlet: IO[bytes], table: Table, stored: int) -> WrittenTable:
     columns = [
         describe(name, whole[name].type, _parts(whole[name]), table.remarks.get(name, Remark())) for name in names
     ]
-    found = f"sha256:{digest.hexdigest()}"
-    return WrittenTable(name=table.name, rows=rows, chunks=chunks, size_bytes=size, digest=found, columns=columns)
+    content_digest = f"sha256:{digest.hexdigest()}"
+    return WrittenTable(
+        name=table.name, rows=rows, chunks=chunks, size_bytes=size, digest=content_digest, columns=columns
+    )
 
 
 def _parts(column: pa.ChunkedArray) -> Chunks:

@@ -94,8 +94,8 @@ class Template:
         return pid
 
     def _reap(self, pid: int) -> int:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if not found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if not ended:
             return RUNNING
         self._trainers.discard(pid)
         return os.waitstatus_to_exitcode(status)

@@ -78,10 +78,10 @@ def _protect(parent: int, *pipes: int) -> None:
 
 
 def _work(order: Order, inlet: IO[bytes], group: Group, progress: "_Progress") -> Outcome:
-    known = kind_records()
-    kind = known[order.kind]
+    records = kind_records()
+    kind = records[order.kind]
     within = TimedForks(order.cores, group.close) if sys.platform == "linux" else in_turn_within
-    inputs = read_inputs(order, inlet)._replace(each=group, each_within=within, kinds=known)
+    inputs = read_inputs(order, inlet)._replace(each=group, each_within=within, kinds=records)
     jit.on_compiling = progress.compiling
     with timed("evaluating"):
         return kind.run(kind.request.model_validate(order.request), inputs, progress)

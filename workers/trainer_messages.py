@@ -78,31 +78,31 @@ def _column(values: Sequence[Any]) -> TableColumn:
 
 def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
     """Models are read now, datasets when they are requested. Raises CorruptModel."""
-    models = tuple(_model(of, inlet) for of in order.models)
+    models = tuple(_model(pointer, inlet) for pointer in order.models)
     files = tuple(_file(digest, inlet, order.memory_bytes) for digest in order.files)
     written = _tables(inlet) if order.stored else iter(())
     sources = tuple(Source(sheet, _tables(inlet), spooled, spooled_rows) for sheet in order.datasets)
     return Inputs(sources, models, files, order.memory_bytes, written=written)
 
 
-def _model(of: Bytes, inlet: IO[bytes]) -> Loaded:
+def _model(expected: Bytes, inlet: IO[bytes]) -> Loaded:
     blob = b"".join(_chunks(inlet))
-    if digest(blob) != of.digest:
+    if digest(blob) != expected.digest:
         raise CorruptModel("The stored bytes do not have the digest they were stored under.")
-    whose = f"Version {of.version} of {of.model}"
-    version = Version(*of, read_header(blob, whose))
+    whose = f"Version {expected.version} of {expected.model}"
+    version = Version(*expected, read_header(blob, whose))
     seen, reference = (b"".join(_chunks(inlet)) for _ in (frames.SEEN, frames.REFERENCE))
     return Loaded(version, decode(blob, whose), seen_rows.decode(seen), references.decode(reference))
 
 
 def _file(stated: str, inlet: IO[bytes], memory_bytes: int) -> UploadedFile:
     """The file lies where temporary files go, and is gone with the trainer's last reference to it."""
-    file, found = tempfile.NamedTemporaryFile(), hashlib.sha256()  # noqa: SIM115  the function below keeps it
+    file, hasher = tempfile.NamedTemporaryFile(), hashlib.sha256()  # noqa: SIM115  the function below keeps it
     for chunk in _chunks(inlet):
         file.write(chunk)
-        found.update(chunk)
+        hasher.update(chunk)
     file.flush()
-    if f"sha256:{found.hexdigest()}" != stated:
+    if f"sha256:{hasher.hexdigest()}" != stated:
         raise CorruptModel("The stored file does not have the digest it was stored under.")
     return UploadedFile(
         stated,
@@ -160,6 +160,6 @@ def read_outcome(kind: str, received: Mapping[bytes, Sequence[bytes]]) -> Outcom
         parts = (frames.BLOB, frames.SEEN, frames.REFERENCE)
         blob, seen, reference = (b"".join(received.get(part, ())) for part in parts)
         trained = Trained(blob, Report.model_validate(trained["report"]), trained["golden"], seen, reference)
-    found = None if head["result"] is None or result is None else result.model_validate(head["result"])
+    job_result = None if head["result"] is None or result is None else result.model_validate(head["result"])
     written = head["written"] and WrittenTable.model_validate(head["written"])
-    return Outcome(trained, found, written=written)
+    return Outcome(trained, job_result, written=written)

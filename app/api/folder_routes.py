@@ -48,9 +48,9 @@ async def predict_instances(model: ModelPath, body: Instances, request: Request)
 
 def _predicted(services: FolderServices, served: Served, instances: list[Any]) -> dict[str, Any]:
     rows: dict[str, Any]
-    if instances and all(isinstance(one, dict) for one in instances):
+    if instances and all(isinstance(instance, dict) for instance in instances):
         rows = {"rows": instances}
-    elif all(isinstance(one, list) for one in instances):
+    elif all(isinstance(instance, list) for instance in instances):
         rows = {"columns": [column.name for column in served.model.inputs], "data": instances}
     else:
         raise InvalidRequest(faults=[Fault("/instances", "Rows are all lists, or all objects.")])

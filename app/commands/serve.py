@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 import uvicorn
 
-from app.api.edge.middleware import CLOSE
+from app.api.edge.middleware import CLOSE_HEADER
 from app.api.fast.bounded_connection import BoundedConnection
 from app.api.fast.route import Application
 from app.base import logs
@@ -127,8 +127,8 @@ class _Draining(uvicorn.Server):
 
     def _end_connections(self) -> None:
         """Each with its next response."""
-        self.config.encoded_headers.append(CLOSE)  # from which the headers of all responses are made each second
-        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE]
+        self.config.encoded_headers.append(CLOSE_HEADER)  # from which the headers of all responses are made each second
+        self.server_state.default_headers = [*self.server_state.default_headers, CLOSE_HEADER]
         for connection in tuple(self.server_state.connections):
             if isinstance(connection, BoundedConnection):
                 connection.end()

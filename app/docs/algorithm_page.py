@@ -112,8 +112,8 @@ def _bounds(field: Mapping[str, Any]) -> str:
     if "minimum" in field and "maximum" in field:
         return f", {_number(field['minimum'])} to {_number(field['maximum'])}"
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    found = [f"{sign} {_number(field[key])}" for key, sign in signs.items() if key in field]
-    return f" {', '.join(found)}" if found else ""
+    limits = [f"{sign} {_number(field[key])}" for key, sign in signs.items() if key in field]
+    return f" {', '.join(limits)}" if limits else ""
 
 
 def _number(bound: float) -> str:
@@ -123,4 +123,4 @@ def _number(bound: float) -> str:
 def _escaped(text: str) -> str:
     """Prose of a docstring with formulas, in which *, _, [ and < are no Markdown; names in backticks stay code."""
     prose = re.compile(r"(`[^`]*`)|([\\*_<\[\]#~])")
-    return prose.sub(lambda found: found[1] or f"\\{found[2]}", text)
+    return prose.sub(lambda match: match[1] or f"\\{match[2]}", text)

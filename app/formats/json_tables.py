@@ -60,14 +60,14 @@ def cut(
     if start is None:
         return None
     _, head, form = start
-    at = len(head)
+    array_start = len(head)
     text = body if body.endswith(b"}") else body.rstrip()
-    table = _read(text, at, form, most)
-    if table is None or len(text) - table.end + at > LONGEST_FRAME:
+    table = _read(text, array_start, form, most)
+    if table is None or len(text) - table.end + array_start > LONGEST_FRAME:
         return None
-    rest = _rest(head, text[table.end :], form, max_depth, understand)
+    frame = _rest(head, text[table.end :], form, max_depth, understand)
     names = () if table.names is None else _names(table.names)
-    return None if rest is None or names is None else Cut(rest, form, table.values, names)
+    return None if frame is None or names is None else Cut(frame, form, table.values, names)
 
 
 class _Start(NamedTuple):
@@ -90,10 +90,10 @@ def _found(body: bytes, keys: bytes) -> _Start | None:
     if start is None:
         return None
     looked_at = body[: start.end() + (not start[2])]  # without a second bracket, up to what is there instead
-    found = _Start(looked_at, body[: start.start(1)], FORMS[start[2]])
+    start_of_table = _Start(looked_at, body[: start.start(1)], FORMS[start[2]])
     if start.end() < len(body):
-        _last[keys] = found
-    return found
+        _last[keys] = start_of_table
+    return start_of_table
 
 
 @lru_cache
@@ -119,23 +119,26 @@ def _names(text: bytes) -> tuple[str, ...] | None:
     return tuple(names) if isinstance(names, list) and len(set(names)) == len(names) else None
 
 
-def _read(text: bytes, at: int, form: int, most: int) -> Table | None:
+def _read(text: bytes, start: int, form: int, most: int) -> Table | None:
     """By compiled code where it is there: see `app.services.kernels.kernel_loading`."""
-    return (read_table if scan_small.ready else interpreted)(text, at, form, most)
+    return (read_table if scan_small.ready else interpreted)(text, start, form, most)
 
 
-def interpreted(text: bytes, at: int, form: int, most: int) -> Table | None:
+def interpreted(text: bytes, start: int, form: int, most: int) -> Table | None:
     """The table as of `read_table`, by objects of Python."""
-    found = ENDS[form].search(text, at)
-    if found is None:
+    match = ENDS[form].search(text, start)
+    if match is None:
         return None
-    end, names = found.end(), None
-    if form != OBJECTS and not text.find(b'"', at, end) == text.find(b"t", at, end) == text.find(b"f", at, end) == -1:
+    end, names = match.end(), None
+    if (
+        form != OBJECTS
+        and not text.find(b'"', start, end) == text.find(b"t", start, end) == text.find(b"f", start, end) == -1
+    ):
         return None  # strings, true, false: no list of numbers and nulls holds these
     try:
-        rows = orjson.loads(memoryview(text)[at:end])
+        rows = orjson.loads(memoryview(text)[start:end])
         if form == OBJECTS:
-            names, rows = _columns(rows, text.count(b":", at, end))
+            names, rows = _columns(rows, text.count(b":", start, end))
         values = np.array(rows, np.float64, ndmin=2)
     except (ValueError, TypeError):
         return None
@@ -166,5 +169,5 @@ def _large(values: Matrix) -> bool:
 def order_of(header: tuple[str, ...], names: tuple[str, ...]) -> Labels | None:
     """Position of each name in a header that has these names, each once, and no other."""
     place = {name: i for i, name in enumerate(header)}
-    found = [place.get(name, -1) for name in names]
-    return None if len(header) != len(names) or min(found) < 0 else np.array(found, np.intp)
+    places = [place.get(name, -1) for name in names]
+    return None if len(header) != len(names) or min(places) < 0 else np.array(places, np.intp)

@@ -70,7 +70,7 @@ def decided(predicted: Predicted, policy: Policy) -> tuple[Predicted, list[str]]
     if predicted.unknown is not None:
         accepted[predicted.unknown] = False
     result = predicted._replace(values=policy.assigned(probabilities))
-    return result, ["accepted" if one else "rejected" for one in accepted.tolist()]
+    return result, ["accepted" if is_accepted else "rejected" for is_accepted in accepted.tolist()]
 
 
 def intervals(predicted: Predicted | None) -> Matrix:

@@ -30,7 +30,7 @@ ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
 LONG_INTEGER = re.compile(rb"(?<![\d.eE+])(?<![eE]-)-?\d{19,}+(?![.eE])")
 DIGITS_ALIKE, LONG_RUN = bytes.maketrans(b"123456789", b"000000000"), re.compile(b"0" * 19 + b"0*+")
 """Many digits in a row are found sooner than a long integer is: most belong to a fraction."""
-MANY = 4 * KiB
+MIN_BYTES_FOR_NUMPY = 4 * KiB
 """Bytes from which on numpy takes strings out sooner."""
 NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 REFUSED = (
@@ -65,12 +65,12 @@ def parse(body: bytes, max_depth: int) -> object:
 
 def _bare(body: bytes) -> bytes:
     """A JSON text without its strings."""
-    if len(body) < MANY or b"\\" in body:
+    if len(body) < MIN_BYTES_FOR_NUMPY or b"\\" in body:
         return STRING.sub(b"", body)
     text = np.frombuffer(body, np.uint8)
     quotes = text == ord('"')
-    kept: bytes = text[~(quotes | np.logical_xor.accumulate(quotes))].tobytes()
-    return kept
+    outside: bytes = text[~(quotes | np.logical_xor.accumulate(quotes))].tobytes()
+    return outside
 
 
 def _depth(bare: bytes) -> int:
@@ -83,9 +83,9 @@ def _long_integers(bare: bytes) -> Iterator[bytes]:
     """The integer that `LONG_INTEGER` finds."""
     for run in LONG_RUN.finditer(bare.translate(DIGITS_ALIKE)):
         start = run.start()
-        found = LONG_INTEGER.match(bare, start - (bare[start - 1 : start] == b"-"))
-        if found is not None:
-            yield found[0]
+        match = LONG_INTEGER.match(bare, start - (bare[start - 1 : start] == b"-"))
+        if match is not None:
+            yield match[0]
 
 
 def _beyond_64_bits(digits: bytes) -> bool:
@@ -110,7 +110,7 @@ def _members(value: object, *, stop: int) -> int:
 
 def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
     """Why orjson refused the text, from the place where it stopped: no second reading of a hostile text."""
-    text, at = error.doc, error.pos
+    text, position = error.doc, error.pos
     if not text or text.startswith("\ufeff") or b"\0" in body[:2]:  # no text: it was not UTF-8
         return InvalidEncoding()
     if "depth limit" in error.msg:
@@ -118,6 +118,6 @@ def _cause(body: bytes, error: orjson.JSONDecodeError) -> MalformedJSON:
     if "infinity" in error.msg:
         return NumberOutOfRange()
     for pattern, refusal in REFUSED:
-        if pattern.match(text, at):
+        if pattern.match(text, position):
             return refusal()
     return MalformedJSON(f"There is a mistake in line {error.lineno}, column {error.colno}.")

@@ -62,19 +62,19 @@ def read_tensors(inputs: Sequence[InferInput], payload: memoryview) -> list[Tens
     sizes = [binary_size(tensor.parameters, f"/inputs/{i}") for i, tensor in enumerate(inputs)]
     if sum(size or 0 for size in sizes) != len(payload):
         raise refused("/inputs", "The sizes of the binary tensors do not add up to the bytes after the JSON.")
-    found, start = [], 0
+    tensors, start = [], 0
     for i, (tensor, size) in enumerate(zip(inputs, sizes, strict=True)):
         pointer = f"/inputs/{i}"
         if (tensor.data is None) == (size is None):
             raise refused(pointer, "A tensor has either data or a binary_data_size.")
         _demand_plain(tensor.parameters, pointer)
         if size is None:
-            found.append(_of_json(tensor, tensor.data or [], pointer))
+            tensors.append(_of_json(tensor, tensor.data or [], pointer))
         else:
             values = _of_bytes(tensor, payload[start : start + size], pointer)
-            found.append(Tensor(values, _width(tensor), pointer, nested=False))
+            tensors.append(Tensor(values, _width(tensor), pointer, nested=False))
             start += size
-    return found
+    return tensors
 
 
 def binary_size(parameters: Parameters | None, pointer: str) -> int | None:
@@ -210,16 +210,16 @@ def _of_bytes(tensor: InferInput, raw: memoryview, pointer: str) -> NDArray[Any]
 
 def _texts(raw: memoryview, count: int, pointer: str) -> list[Any]:
     texts: list[bytes] = []
-    at = 0
-    while at < len(raw) and len(texts) < count:
-        end = at + LENGTH.size
+    position = 0
+    while position < len(raw) and len(texts) < count:
+        end = position + LENGTH.size
         if end <= len(raw):
-            end += LENGTH.unpack_from(raw, at)[0]
-        if end > len(raw) or end - at < LENGTH.size:
+            end += LENGTH.unpack_from(raw, position)[0]
+        if end > len(raw) or end - position < LENGTH.size:
             break
-        texts.append(bytes(raw[at + LENGTH.size : end]))
-        at = end
-    if at != len(raw) or len(texts) != count:
+        texts.append(bytes(raw[position + LENGTH.size : end]))
+        position = end
+    if position != len(raw) or len(texts) != count:
         raise refused(pointer, "The elements of BYTES do not fill binary_data_size, or are not as many as the shape.")
     if any(b"\0" in text for text in texts):
         raise NulCharacter

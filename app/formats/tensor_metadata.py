@@ -28,8 +28,8 @@ def inputs_of(model: Model) -> list[TensorMetadata]:
 def outputs_of(model: Model, names: Mapping[int, str]) -> list[TensorMetadata]:
     """Outputs as `infer` returns them: read off the prediction of a row of missing values. names: of clusters."""
     raw = model.preparation.no_values
-    given = outputs(model, with_outputs(model, raw, model.predict_raw(raw), list(model.algorithm.outputs)), names)
-    return [_described(output) for output in given]
+    tensors = outputs(model, with_outputs(model, raw, model.predict_raw(raw), list(model.algorithm.outputs)), names)
+    return [_described(output) for output in tensors]
 
 
 def _described(output: Output) -> TensorMetadata:

@@ -26,7 +26,7 @@ from app.ml.tables.rows import MAX_FAULTS
 from app.schemas.open_inference import InferInput, InferRequest
 
 UNKNOWN = "The model has no column of this name."
-SHOWN = 20
+MAX_NAMED_COLUMNS = 20
 """Columns named in an error."""
 FP64 = np.dtype("<f8")
 LONGEST_HEAD = 4 * KiB
@@ -101,15 +101,15 @@ def _head(text: bytes, depth: int) -> InferRequest:
 
 def matrix_request(text: bytes, model: Model, *, max_rows: int, max_depth: int) -> TensorRequest | None:
     """The request that `read` makes of a text with a matrix of numbers and nothing after it; else None."""
-    found = cut(text, b"data", _understood, max_depth, most=max_rows * len(model.inputs))
-    if found is None:
+    cut_request = cut(text, b"data", _understood, max_depth, most=max_rows * len(model.inputs))
+    if cut_request is None:
         return None
-    raw = placed(model, found.rest, found.values, flat=found.form == FLAT, max_rows=max_rows)
-    return None if raw is None else TensorRequest(raw, found.rest)
+    raw = placed(model, cut_request.rest, cut_request.values, flat=cut_request.form == FLAT, max_rows=max_rows)
+    return None if raw is None else TensorRequest(raw, cut_request.rest)
 
 
-def _understood(rest: Any, form: int) -> InferRequest | None:
-    request = parsed(rest)
+def _understood(frame: Any, form: int) -> InferRequest | None:
+    request = parsed(frame)
     tensor = request.inputs[0]
     plain = len(request.inputs) == 1 and tensor.data == STANDS[form] and tensor.datatype == "FP64"
     return request if plain and binary_size(tensor.parameters, "") is None else None
@@ -119,8 +119,8 @@ def parsed(document: object) -> InferRequest:
     try:
         return InferRequest.model_validate(document)
     except ValidationError as error:
-        found = error.errors(include_url=False)[:MAX_FAULTS]
-        in_body = [{**one, "loc": ("body", *one["loc"])} for one in found]
+        errors = error.errors(include_url=False)[:MAX_FAULTS]
+        in_body = [{**error_, "loc": ("body", *error_["loc"])} for error_ in errors]
         raise InvalidRequest(faults=validation_faults(in_body, InferRequest)) from None
 
 
@@ -178,7 +178,7 @@ def _rows(request: InferRequest, names: Sequence[str] | None, max_rows: int) -> 
 def _misshapen(names: Sequence[str] | None, shape: Sequence[int]) -> str:
     if names is None:
         return f"The shape {list(shape)} does not fit: each column is [rows] or [rows, 1], with the rows of the others."
-    shown = ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
+    shown = ", ".join(names[:MAX_NAMED_COLUMNS]) + ", …" * (len(names) > MAX_NAMED_COLUMNS)
     return (
         f"The shape {list(shape)} does not fit: the matrix has {len(names)} columns ({shown}). "
         "Send [rows, columns], or one tensor per column by its name."
@@ -187,11 +187,11 @@ def _misshapen(names: Sequence[str] | None, shape: Sequence[int]) -> str:
 
 def _demand(sent: Sequence[str], names: Sequence[str]) -> None:
     """Raises InvalidTensor, InvalidData unless each column has a tensor, and each tensor a column."""
-    known, given = set(names), set(sent)
-    if len(given) < len(sent):
+    expected, sent_names = set(names), set(sent)
+    if len(sent_names) < len(sent):
         raise refused("/inputs", "Two tensors have the same name.")
-    unknown = [Fault(f"/inputs/{i}/name", UNKNOWN, "unknown_column") for i, n in enumerate(sent) if n not in known]
-    if absent := [name for name in names if name not in given]:
+    unknown = [Fault(f"/inputs/{i}/name", UNKNOWN, "unknown_column") for i, n in enumerate(sent) if n not in expected]
+    if absent := [name for name in names if name not in sent_names]:
         detail = f"The model also needs the columns {', '.join(absent)}."
         faults = [Fault("/inputs", detail, "missing_columns"), *unknown[:MAX_FAULTS]]
         other = f" {len(unknown)} of the tensors sent belong to no column." if unknown else ""

@@ -48,21 +48,21 @@ class Inferred(NamedTuple):
 
 def included(model: Model, request: InferRequest) -> list[str]:
     """Outputs beside the predictions that the request names."""
-    return [one.name for one in request.outputs or () if one.name in model.algorithm.outputs]
+    return [output.name for output in request.outputs or () if output.name in model.algorithm.outputs]
 
 
 def write(version: Version, model: Model, request: InferRequest, predicted: Predicted) -> Inferred:
     """The requested outputs. Raises InvalidTensor where there is no such output."""
-    given, rows = outputs(model, predicted, version.names), len(predicted.values)
+    results, rows = outputs(model, predicted, version.names), len(predicted.values)
     document: dict[str, Any] = {"model_name": version.model, "model_version": str(version.version)}
     if request.id is not None:
         document["id"] = request.id
     if not request.outputs and request.parameters is None:
-        document["outputs"] = list(map(_as_json, given))
+        document["outputs"] = list(map(_as_json, results))
         return Inferred(orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY), None, rows)
     if any(requested.name == FLAGS for requested in request.outputs or ()):
-        given.append(flags_output(predicted))
-    chosen = _requested(given, request, [*model.algorithm.outputs, FLAGS])
+        results.append(flags_output(predicted))
+    chosen = _requested(results, request, [*model.algorithm.outputs, FLAGS])
     parts = [_as_bytes(output) if binary else (_as_json(output), b"") for output, binary in chosen]
     document["outputs"] = [head for head, _ in parts]
     text = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -75,12 +75,12 @@ def outputs(model: Model, predicted: Predicted, names: Mapping[int, str]) -> lis
     """The protocol has no null: a row that the model rejects gets its likeliest class, see `predict_proba`, and one of
     a cluster without a name an empty one. names: of clusters by their numbers.
     """
-    found = _predictions(model, predicted)
+    predictions = _predictions(model, predicted)
     if names:
-        found.append(_names(predicted, names))
+        predictions.append(_names(predicted, names))
     if predicted.outputs:
-        found += (Output(name, OF_DTYPE[values.dtype.kind], values) for name, values in predicted.outputs.items())
-    return found
+        predictions += (Output(name, OF_DTYPE[values.dtype.kind], values) for name, values in predicted.outputs.items())
+    return predictions
 
 
 def flags_output(predicted: Predicted) -> Output:
@@ -93,15 +93,15 @@ def flags_output(predicted: Predicted) -> Output:
 
 def _names(predicted: Predicted, names: Mapping[int, str]) -> Output:
     places = {label: place for place, label in enumerate(names, 1)}
-    found = np.array([places.get(label, 0) for label in predicted.predictions], np.intp)
-    return Output("name", "BYTES", found, ["", *names.values()])
+    numbers = np.array([places.get(label, 0) for label in predicted.predictions], np.intp)
+    return Output("name", "BYTES", numbers, ["", *names.values()])
 
 
 def _predictions(model: Model, predicted: Predicted) -> list[Output]:
     record = model.task.record
     if predicted.classes is None or record.datatype is not None:
-        (name,), own = record.tensors, record.datatype or "FP64"
-        return [Output(name, own, np.asarray(predicted.values, DTYPES[own]))]
+        (name,), datatype = record.tensors, record.datatype or "FP64"
+        return [Output(name, datatype, np.asarray(predicted.values, DTYPES[datatype]))]
     name, of_classes = record.tensors
     odds = Output(of_classes, "FP64", np.asarray(predicted.probabilities), classes=predicted.classes)
     labels = model.label_values
@@ -110,13 +110,13 @@ def _predictions(model: Model, predicted: Predicted) -> list[Output]:
     return [Output(name, OF_DTYPE[labels.dtype.kind], labels[predicted.values]), odds]
 
 
-def _requested(given: Sequence[Output], request: InferRequest, offered: Collection[str]) -> list[tuple[Output, bool]]:
+def _requested(outputs: Sequence[Output], request: InferRequest, offered: Collection[str]) -> list[tuple[Output, bool]]:
     """The requested outputs, in that order, and whether each is to be binary. offered: names of those on request."""
     as_bytes = _flag(request.parameters, "binary_data_output", "", otherwise=False)
     if not request.outputs:
         single = (request.parameters or {}).get("content_type") in ONE_OUTPUT
-        return list(zip(given[:1] if single else given, repeat(as_bytes)))
-    by_name = {output.name: output for output in given}
+        return list(zip(outputs[:1] if single else outputs, repeat(as_bytes)))
+    by_name = {output.name: output for output in outputs}
     if len({requested.name for requested in request.outputs}) < len(request.outputs):
         raise refused("/outputs", "An output is requested twice.")
     for i, requested in enumerate(request.outputs):
@@ -126,11 +126,11 @@ def _requested(given: Sequence[Output], request: InferRequest, offered: Collecti
     return [_one(requested, by_name, f"/outputs/{i}", as_bytes) for i, requested in enumerate(request.outputs)]
 
 
-def _one(requested: OutputChoice, given: dict[str, Output], at: str, as_bytes: bool) -> tuple[Output, bool]:
+def _one(requested: OutputChoice, offered: dict[str, Output], pointer: str, as_bytes: bool) -> tuple[Output, bool]:
     for name in NEVER_OFFERED:
         if name in (requested.parameters or {}):
-            raise refused(f"{at}/parameters/{name}", "This extension of the protocol is not offered.")
-    return given[requested.name], _flag(requested.parameters, "binary_data", at, otherwise=as_bytes)
+            raise refused(f"{pointer}/parameters/{name}", "This extension of the protocol is not offered.")
+    return offered[requested.name], _flag(requested.parameters, "binary_data", pointer, otherwise=as_bytes)
 
 
 def _flag(parameters: Parameters | None, name: str, pointer: str, *, otherwise: bool) -> bool:
@@ -155,9 +155,9 @@ def _as_bytes(output: Output) -> tuple[dict[str, Any], bytes]:
     return head, tail
 
 
-def _each(of: Sequence[T], places: Labels) -> list[T]:
-    found: list[T] = np.array(of, np.object_)[places].tolist()
-    return found
+def _each(items: Sequence[T], places: Labels) -> list[T]:
+    chosen: list[T] = np.array(items, np.object_)[places].tolist()
+    return chosen
 
 
 def _length_prefixed(text: str) -> bytes:

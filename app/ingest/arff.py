@@ -187,8 +187,8 @@ def _compare_levels(reading: Reading, levels: Mapping[str, Sequence[str]]) -> Re
     """The reading with warnings about values that are not declared, and declared ones that do not occur."""
     declared = {
         number: pa.array(levels[name], pa.string())
-        for number, (name, of) in enumerate(zip(reading.names, reading.types, strict=True))
-        if name in levels and of == pa.string()
+        for number, (name, data_type) in enumerate(zip(reading.names, reading.types, strict=True))
+        if name in levels and data_type == pa.string()
     }
     seen: dict[int, set[str]] = {number: set() for number in declared}
     undeclared: Counter[int] = Counter()

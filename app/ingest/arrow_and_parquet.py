@@ -53,18 +53,22 @@ def _open_ipc(file: BinaryIO) -> tuple[pa.Schema, Batches]:
 
 def _reading(form: str, schema: pa.Schema, batches: Callable[[], Batches], limits: Limits) -> Reading:
     check_names(schema.names, limits)
-    types = [own_type(of) for of in schema.types]
+    types = [own_type(data_type) for data_type in schema.types]
     faults = [
         Fault(place("column", name), _no_plain_values(field.type), "column_type")
-        for name, field, of in zip(schema.names, schema, types, strict=True)
-        if of is None
+        for name, field, data_type in zip(schema.names, schema, types, strict=True)
+        if data_type is None
     ]
     if faults:
         refuse(faults)
     long_numbers = _long_numbers(form, schema, batches)
     return Reading(
         schema.names,
-        [pa.string() if name in long_numbers else of for name, of in zip(schema.names, types, strict=True) if of],
+        [
+            pa.string() if name in long_numbers else data_type
+            for name, data_type in zip(schema.names, types, strict=True)
+            if data_type
+        ],
         _checked(form, batches),
         remarks=lambda: {name: long_numbers_remark(name) for name in long_numbers},
     )
@@ -72,7 +76,7 @@ def _reading(form: str, schema: pa.Schema, batches: Callable[[], Batches], limit
 
 def _long_numbers(form: str, schema: pa.Schema, batches: Callable[[], Batches]) -> set[str]:
     """Columns with whole numbers beyond 64 bits, from a pass of its own where a type allows them."""
-    numbers = [number for number, of in enumerate(schema.types) if may_be_long(of)]
+    numbers = [number for number, data_type in enumerate(schema.types) if may_be_long(data_type)]
     if not numbers:
         return set()
     return {
@@ -80,14 +84,19 @@ def _long_numbers(form: str, schema: pa.Schema, batches: Callable[[], Batches]) 
     }
 
 
-def _no_plain_values(of: pa.DataType) -> str:
+def _no_plain_values(data_type: pa.DataType) -> str:
     """A sentence on a type that does not fit into a table, with a remedy."""
     is_ = pa.types
-    if is_.is_struct(of):
-        return f"The column holds records ({of}): write each field as a column of its own."
-    if is_.is_list(of) or is_.is_large_list(of) or is_.is_fixed_size_list(of) or is_.is_map(of):
-        return f"The column holds lists ({of}): write each element as a column, or as a row, of its own."
-    return f"The column holds values of the type {of}: write them as numbers, text or times."
+    if is_.is_struct(data_type):
+        return f"The column holds records ({data_type}): write each field as a column of its own."
+    if (
+        is_.is_list(data_type)
+        or is_.is_large_list(data_type)
+        or is_.is_fixed_size_list(data_type)
+        or is_.is_map(data_type)
+    ):
+        return f"The column holds lists ({data_type}): write each element as a column, or as a row, of its own."
+    return f"The column holds values of the type {data_type}: write them as numbers, text or times."
 
 
 def _checked(form: str, batches: Callable[[], Batches]) -> Iterator[list[pa.Array]]:

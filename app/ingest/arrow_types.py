@@ -34,13 +34,13 @@ _INFINITE = "{} infinite values were read as missing."
 _DISTANT = "{} times outside the years 1 to 9999 were read as missing."
 
 
-def own_type(of: pa.DataType) -> pa.DataType | None:
-    """The type a column of type `of` gets; None if its values are not plain."""
+def own_type(data_type: pa.DataType) -> pa.DataType | None:
+    """The type a column of type `data_type` gets; None if its values are not plain."""
     is_ = pa.types
-    if is_.is_dictionary(of):
-        return own_type(of.value_type)
-    if isinstance(of, pa.BaseExtensionType):
-        return own_type(of.storage_type)
+    if is_.is_dictionary(data_type):
+        return own_type(data_type.value_type)
+    if isinstance(data_type, pa.BaseExtensionType):
+        return own_type(data_type.storage_type)
     rules = (
         (is_.is_boolean, pa.bool_()),
         (is_.is_integer, pa.int64()),
@@ -50,12 +50,15 @@ def own_type(of: pa.DataType) -> pa.DataType | None:
         (lambda t: is_.is_binary(t) or is_.is_large_binary(t) or is_.is_fixed_size_binary(t), pa.string()),
         (lambda t: is_.is_timestamp(t) or is_.is_date(t), TIME),
     )
-    return next((own for fits, own in rules if fits(of)), None)
+    return next((plain_type for fits, plain_type in rules if fits(data_type)), None)
 
 
-def may_be_long(of: pa.DataType) -> bool:
+def may_be_long(data_type: pa.DataType) -> bool:
     """True for a type of whole numbers that may not be within 64 bits with a sign."""
-    return bool(pa.types.is_uint64(of) or (pa.types.is_decimal(of) and of.scale == 0 and of.precision > INT64_DIGITS))
+    return bool(
+        pa.types.is_uint64(data_type)
+        or (pa.types.is_decimal(data_type) and data_type.scale == 0 and data_type.precision > INT64_DIGITS)
+    )
 
 
 def is_long(values: pa.Array) -> bool:
@@ -108,14 +111,14 @@ class Settled:
         """None for several joined columns of which one has a warning or a fault."""
         field = self.schema.field(numbers[0])
         name = field.name if len(numbers) == 1 else None
-        own = plain(values)
+        cells = plain(values)
         if field.type == pa.float64():
-            return self._finite(name, own.cast(pa.float64(), safe=False))
+            return self._finite(name, cells.cast(pa.float64(), safe=False))
         if field.type == TIME:
-            return self._near(name, own)
+            return self._near(name, cells)
         if field.type == pa.string():
-            return self._text(name, own)
-        return own.cast(field.type)
+            return self._text(name, cells)
+        return cells.cast(field.type)
 
     def _text(self, name: str | None, values: pa.Array) -> pa.Array | None:
         try:
@@ -165,10 +168,14 @@ class Settled:
         return values
 
 
-def _key(own: pa.DataType, values: pa.Array) -> tuple[pa.DataType, pa.DataType] | None:
+def _key(plain_type: pa.DataType, values: pa.Array) -> tuple[pa.DataType, pa.DataType] | None:
     """Columns of one key are settled together."""
-    of = values.type
-    return (own, of) if pa.types.is_primitive(of) or pa.types.is_string(of) or pa.types.is_large_string(of) else None
+    data_type = values.type
+    return (
+        (plain_type, data_type)
+        if pa.types.is_primitive(data_type) or pa.types.is_string(data_type) or pa.types.is_large_string(data_type)
+        else None
+    )
 
 
 def plain(values: pa.Array) -> pa.Array:

@@ -26,7 +26,7 @@ SAMPLED = 32
 """Cells of a block that are looked at to see whether a text column is worth counting."""
 MOST_SHAPES = 5000
 """Counted of a column; numbers and dates have fewer."""
-LONGEST = 48
+MAX_CELL_LENGTH = 48
 """Characters of a cell; no number or date is longer."""
 ORDERS: tuple[DateOrder, ...] = get_args(DateOrder)
 CURRENCIES = [
@@ -60,7 +60,7 @@ _INFINITE = re.compile(r"(?i)^[-+]?inf(?:inity)?$")
 
 def cell_kind(cell: str) -> Literal["number", "date"] | None:
     """The kind of a cell without blanks around it that looks like a number or a date; None for any other."""
-    if len(cell) > LONGEST or not _DIGIT.search(cell):
+    if len(cell) > MAX_CELL_LENGTH or not _DIGIT.search(cell):
         return "number" if _INFINITE.match(cell) else None
     if any(pattern.match(cell) for pattern in _DATES):
         return "date"
@@ -82,7 +82,7 @@ class Sample:
 
     def add(self, values: pa.Array) -> None:
         texts = filter(None, values.take(_places(len(values))).to_pylist())
-        cells = [cell for text in texts if (cell := text[:LONGEST].strip()) not in _MISSING]
+        cells = [cell for text in texts if (cell := text[:MAX_CELL_LENGTH].strip()) not in _MISSING]
         self.cells += len(cells)
         self.measured += sum(map(bool, map(cell_kind, cells)))
 
@@ -116,11 +116,11 @@ class Shapes:
 
     def add(self, values: pa.Array, missing: tuple[str, ...]) -> None:
         cells = bare(values, missing).drop_null()
-        short = (pc.max(pc.binary_length(cells)).as_py() or 0) <= LONGEST
-        found = pc.value_counts(shaped(cells if short else pc.utf8_slice_codeunits(cells, 0, LONGEST)))
-        counts = dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))
-        known = len(self.counts) < MOST_SHAPES
-        self.counts.update({shape: n for shape, n in counts.items() if known or shape in self.counts})
+        short = (pc.max(pc.binary_length(cells)).as_py() or 0) <= MAX_CELL_LENGTH
+        shape_counts = pc.value_counts(shaped(cells if short else pc.utf8_slice_codeunits(cells, 0, MAX_CELL_LENGTH)))
+        counts = dict(zip(shape_counts.field(0).to_pylist(), shape_counts.field(1).to_pylist(), strict=True))
+        has_room = len(self.counts) < MOST_SHAPES
+        self.counts.update({shape: n for shape, n in counts.items() if has_room or shape in self.counts})
         self.total += len(cells)
         self.padded |= padded(cells)
         if not _BOOLEAN_SHAPES.isdisjoint(map(str.lower, counts)):

@@ -38,8 +38,8 @@ class DistinctTexts:
     def add(self, values: pa.Array) -> None:
         if self.cells is not None:
             first = pc.unique(values[:PROBED_TEXTS])
-            found = first if len(first) > MAX_TEXTS else pc.unique(pa.concat_arrays([self.cells, values]))
-            self.cells = found if len(found) <= MAX_TEXTS else None
+            texts = first if len(first) > MAX_TEXTS else pc.unique(pa.concat_arrays([self.cells, values]))
+            self.cells = texts if len(texts) <= MAX_TEXTS else None
 
 
 _ZEROS = {".": "[.]000(?:[^0-9]|$)", ",": "[,]000(?:[^0-9]|$)"}
@@ -167,11 +167,11 @@ class ColumnReader:
         if self.way is None:
             return self._plainly(values)
         notation = self.way.notation.model_copy(update={"missing": (*self.missing, *self.markers)})
-        found, wrong = read_and_misfits(values, notation, self.way.kind, whole=self.way.whole)
+        numbers, wrong = read_and_misfits(values, notation, self.way.kind, whole=self.way.whole)
         places = np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
         self.rows += (places[: NAMED - len(self.rows)] + self._seen).tolist()
         self.misfits += len(places)
-        self.cells += len(found) - found.null_count + len(places)
+        self.cells += len(numbers) - numbers.null_count + len(places)
         self._seen += len(values)
         if self.way.kind is ColumnKind.DATETIME:
             offsets = pc.match_substring_regex(values, _OFFSET)
@@ -180,7 +180,7 @@ class ColumnReader:
             self.zoneless |= bool(pc.any(pc.and_(clocks, pc.invert(offsets))).as_py())
         if not self.applied:
             return self._plainly(values)
-        return found
+        return numbers
 
     def _plainly(self, values: pa.Array) -> pa.Array:
         return without_missing(values, self.missing) if self.form is Form.TEXT else read_as(values, self.form)
@@ -223,11 +223,11 @@ def _usual(values: pa.Array) -> pa.Array:
 
 
 def _cell_texts(names: Sequence[str], texts: Sequence[str]) -> CellTexts:
-    found: dict[str, str] = {}
+    text_of: dict[str, str] = {}
     for name, text in zip(names, texts, strict=True):
-        if found.setdefault(name, text) != text:
+        if text_of.setdefault(name, text) != text:
             return CellTexts(unique=False)
-    return CellTexts(texts={name: text for name, text in found.items() if name != text}, unique=True)
+    return CellTexts(texts={name: text for name, text in text_of.items() if name != text}, unique=True)
 
 
 def decimal_mark(readers: Sequence[ColumnReader]) -> str | None:

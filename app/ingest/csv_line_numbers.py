@@ -7,7 +7,7 @@ from app.base.faults import Fault
 from app.ingest.csv_diagnosis import rows_of
 from app.ingest.csv_layout import Layout
 
-MOST = 1_000_000
+MAX_WALKED_ROWS = 1_000_000
 """Rows walked through one by one where lines and rows differ; beyond them no line is found."""
 CHUNK = 1 << 20
 
@@ -21,19 +21,19 @@ def lines_of(start: Callable[[], BinaryIO], layout: Layout, longest: int, rows: 
         return []
     if _regular(start()):
         return [row + layout.values_line for row in rows]
-    required = {row for row in rows if row < MOST}
-    found: dict[int, int] = {}
+    required = {row for row in rows if row < MAX_WALKED_ROWS}
+    line_of: dict[int, int] = {}
     walked = (
         row
         for row in rows_of(start(), layout, longest)
         if not isinstance(row, Fault) and row.line >= layout.values_line
     )
     for number, row in enumerate(walked):
-        if len(found) == len(required):
+        if len(line_of) == len(required):
             break
         if number in required:
-            found[number] = row.line
-    return [found[row] for row in rows if row in found]
+            line_of[number] = row.line
+    return [line_of[row] for row in rows if row in line_of]
 
 
 def _regular(file: BinaryIO) -> bool:

@@ -150,10 +150,10 @@ def read_rows(
         refuse([others.STRAY])
     if quotes.swallowing and reads_unquoted():
         refuse([others.SWALLOWING])
-    kept = [at for at in range(len(layout.names)) if at not in empty]
-    chosen = [readers[at] for at in kept]
+    filled_columns = [column for column in range(len(layout.names)) if column not in empty]
+    chosen = [readers[column] for column in filled_columns]
     converted = (
-        read_all(chosen, [batch.column(at) for at in kept])
+        read_all(chosen, [batch.column(column) for column in filled_columns])
         for batch in _batches(_Rows(source, layout), layout, layout.names, options)
     )
     return _reading(source, layout, readers, converted, empty)
@@ -167,10 +167,10 @@ def _reading(
     empty: Collection[int],
 ) -> Reading:
     """empty: columns without a name and without values, which are left out."""
-    kept = [at for at in range(len(layout.names)) if at not in empty]
+    filled_columns = [column for column in range(len(layout.names)) if column not in empty]
     return Reading(
-        [layout.names[at] for at in kept],
-        [readers[at].type for at in kept],
+        [layout.names[column] for column in filled_columns],
+        [readers[column].type for column in filled_columns],
         batches,
         layout.warnings_without(empty),
         delimiter=layout.delimiter,
@@ -216,10 +216,10 @@ def _survey(
         if rows > limits.max_rows:
             raise InvalidData(f"The file has more than the {limits.max_rows} rows this service accepts.")
         survey.add(batch.columns)
-        empty = {at for at in empty if bare(batch.column(at)).null_count == len(batch)}
-    doubtful = {at: Shapes() for at in survey.doubtful()}
+        empty = {column for column in empty if bare(batch.column(column)).null_count == len(batch)}
+    doubtful = {column: Shapes() for column in survey.doubtful()}
     if doubtful:
-        names = [layout.names[at] for at in doubtful]
+        names = [layout.names[column] for column in doubtful]
         for batch in _batches(_Rows(source, layout), layout, names, options):
             for shapes, values in zip(doubtful.values(), batch.columns, strict=True):
                 shapes.add(values, tuple(options.missing))

@@ -25,8 +25,8 @@ Lines = Callable[[Sequence[int]], Sequence[int]]
 
 def remarks(readers: Sequence[ColumnReader], lines: Lines, unit: str = "line") -> dict[str, Remark]:
     """By column, once all rows are read. unit: what `lines` counts."""
-    found = {reader.name: _remark(reader, lines, unit) for reader in readers}
-    return found | {name: found[name]._replace(cell_texts=texts) for name, texts in cell_texts(readers).items()}
+    remark_of = {reader.name: _remark(reader, lines, unit) for reader in readers}
+    return remark_of | {name: remark_of[name]._replace(cell_texts=texts) for name, texts in cell_texts(readers).items()}
 
 
 def long_numbers_remark(name: str) -> Remark:
@@ -69,8 +69,8 @@ def _named(lines: Sequence[int], count: int, unit: str) -> str:
     """Lines 3, 17 and 40 more"""
     if not lines:
         return "one value" if count == 1 else f"{count} values"
-    rest = count - len(lines)
-    places = [*map(str, lines), *([f"{rest} more"] if rest else [])]
+    others = count - len(lines)
+    places = [*map(str, lines), *([f"{others} more"] if others else [])]
     listed = places[0] if len(places) == 1 else f"{', '.join(places[:-1])} and {places[-1]}"
     return f"{unit} {listed}" if count == 1 else f"{unit}s {listed}"
 
@@ -78,7 +78,7 @@ def _named(lines: Sequence[int], count: int, unit: str) -> str:
 def _ambiguity(reader: ColumnReader, way: Way) -> str:
     if way.kind is ColumnKind.NUMERIC:
         return f"The {_MARKS[_mark(way)]} may be decimal marks or thousands separators: they were read as {_role(way)}."
-    orders = " or ".join(_ORDERS[one.notation.dates] for one in (way, *reader.others))
+    orders = " or ".join(_ORDERS[way.notation.dates] for way in (way, *reader.others))
     done = f"they were read as {_ORDERS[way.notation.dates]}" if reader.applied else "the column was read as text"
     return f"The dates may be written as {orders}: {done}."
 

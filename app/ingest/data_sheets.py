@@ -56,14 +56,18 @@ def _short(
 
 def compared(columns: Sequence[Column], chunks: ChunkFile) -> list[Column]:
     """The same sheets, with the smoothness of each column beside the others, from a sample of rows."""
-    chosen = [at for at, column in enumerate(columns) if column.kind != ColumnKind.TEXT and not column.identifier_like]
+    chosen = [
+        index for index, column in enumerate(columns) if column.kind != ColumnKind.TEXT and not column.identifier_like
+    ]
     chosen = chosen[: smoothness.COLUMNS]
     if len(chosen) < 2:
         return list(columns)
     sample = _sample(chunks, chosen)
-    found = smoothness.of({columns[at].name: SampledColumn.of(cells) for at, cells in zip(chosen, sample, strict=True)})
+    smoothness_of = smoothness.smoothness(
+        {columns[index].name: SampledColumn.of(cells) for index, cells in zip(chosen, sample, strict=True)}
+    )
     return [
-        column.model_copy(update={"smoothness": found[column.name]}) if column.name in found else column
+        column.model_copy(update={"smoothness": smoothness_of[column.name]}) if column.name in smoothness_of else column
         for column in columns
     ]
 
@@ -74,7 +78,7 @@ def _sample(chunks: ChunkFile, chosen: list[int]) -> list[pa.Array]:
     parts = [
         batch.take(pa.array(evenly(len(batch), -(-smoothness.ROWS // len(few))))) for batch in chunks.read(chosen, few)
     ]
-    return [pa.concat_arrays(chunk.column(at) for chunk in parts) for at in range(len(chosen))]
+    return [pa.concat_arrays(chunk.column(index) for chunk in parts) for index in range(len(chosen))]
 
 
 def _groups(sizes: Sequence[int]) -> Iterator[range]:
@@ -90,11 +94,11 @@ def _groups(sizes: Sequence[int]) -> Iterator[range]:
 
 def _held(chunks: ChunkFile, group: range) -> list[Chunks]:
     batches = list(chunks.read(list(group)))
-    return [partial(_column, batches, at) for at in range(len(group))]
+    return [partial(_column, batches, index) for index in range(len(group))]
 
 
-def _column(batches: list[pa.RecordBatch], at: int) -> Iterator[pa.Array]:
-    return (batch.column(at) for batch in batches)
+def _column(batches: list[pa.RecordBatch], index: int) -> Iterator[pa.Array]:
+    return (batch.column(index) for batch in batches)
 
 
 def _joined(parts: Chunks, size: int) -> Chunks:

@@ -71,7 +71,7 @@ class Recognised(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def recognise(source: Source, options: ReadOptions, name: str, given: FileFormat | None) -> Recognised:
+def recognise(source: Source, options: ReadOptions, name: str, stated_format: FileFormat | None) -> Recognised:
     """The format given; else by the first bytes; else by the name, or a leading brace or bracket; else CSV.
 
     The source is then unpacked and knows its encoding. Raises InvalidData for a file that cannot be read.
@@ -83,7 +83,7 @@ def recognise(source: Source, options: ReadOptions, name: str, given: FileFormat
     if reason is not None:
         _refuse(f"The file is {reason}.")
     text = source._replace(encoding=encoding_of(head, options))
-    chosen = given or magic or _text_format(text.head(), name)
+    chosen = stated_format or magic or _text_format(text.head(), name)
     return Recognised(chosen, text if chosen in TEXT_FORMATS else source.seekable(), warnings)
 
 

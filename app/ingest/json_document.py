@@ -18,7 +18,7 @@ from app.ingest.reader_result import refuse
 
 READ = 1 << 18
 """Characters read at a time."""
-LONGEST = 64 << 20
+MAX_VALUE_LENGTH = 64 << 20
 """Characters of one value."""
 _BEGIN = re.compile(rb'[\xef\xbb\xbf \t\r\n]*(?:\[\s*[{\]]|\{\s*"columns"\s*:|\{[ \t]*[\r\n])')
 _SPLIT = re.compile(r'\{\s*"columns"\s*:')
@@ -169,7 +169,7 @@ class _Text:
                 end = None
             if end is not None and (end < len(self._buffer) or self._buffer[end - 1] in '}]"'):
                 break
-            if len(self._buffer) - self._at > LONGEST or not self._more():  # what is cut may go on
+            if len(self._buffer) - self._at > MAX_VALUE_LENGTH or not self._more():  # what is cut may go on
                 refuse([_malformed(number)])
         text, self._at = self._buffer[self._at : end], end
         return text

@@ -149,15 +149,15 @@ class _Survey:
         kinds: dict[str, _Kind | None] = {}
         fractions: set[str] = set()
         for name in names:
-            values, known = _values(block, name), self._kinds.get(name)
+            values, known_kind = _values(block, name), self._kinds.get(name)
             types = {*map(type, values)}
             values = values if type(None) not in types else [value for value in values if value is not None]
-            found = {_KINDS[each] for each in types if each in _KINDS}
-            if len(found) > 1 or (found and known is not None and known.name not in found):
+            block_kinds = {_KINDS[each] for each in types if each in _KINDS}
+            if len(block_kinds) > 1 or (block_kinds and known_kind is not None and known_kind.name not in block_kinds):
                 return False
-            if found == {"a number"} and not -MAX_EXACT_NUMBER < min(values) <= max(values) < MAX_EXACT_NUMBER:
+            if block_kinds == {"a number"} and not -MAX_EXACT_NUMBER < min(values) <= max(values) < MAX_EXACT_NUMBER:
                 return False
-            kinds[name] = known or (_Kind(found.pop(), _first_number(block, name)) if found else None)
+            kinds[name] = known_kind or (_Kind(block_kinds.pop(), _first_number(block, name)) if block_kinds else None)
             fractions |= {name} if float in types else set()
         self._kinds |= kinds
         self._fractions |= fractions
@@ -174,16 +174,16 @@ class _Survey:
                 check_names(list(self._kinds), self._limits)
 
     def _value(self, number: int, name: str, value: Any) -> None:
-        known = self._kinds.setdefault(name, None)
+        column_kind = self._kinds.setdefault(name, None)
         if value is None:
             return
         kind = _KINDS.get(type(value))
         if kind is None:
             self._fault(number, name, _nested(name, value), "nested")
-        elif known is None:
+        elif column_kind is None:
             self._kinds[name] = _Kind(kind, number)
-        elif known.name != kind:
-            before = f"{self._unit} {known.number} of this column has {known.name}"
+        elif column_kind.name != kind:
+            before = f"{self._unit} {column_kind.number} of this column has {column_kind.name}"
             self._fault(number, name, f"This is {kind}; {before}: write all of them alike.", "mixed")
         if isinstance(value, float):
             self._fractions.add(name)
@@ -197,9 +197,9 @@ class _Survey:
 
     def _narrow(self, block: Block) -> None:
         for name, kind in self._kinds.items():
-            known = self._texts.get(name, _TEXTS)
-            if kind is not None and kind.name == "a string" and known != (Form.TEXT,):
-                self._texts[name] = narrow(known, pa.array(_values(block, name), pa.string()))
+            possible = self._texts.get(name, _TEXTS)
+            if kind is not None and kind.name == "a string" and possible != (Form.TEXT,):
+                self._texts[name] = narrow(possible, pa.array(_values(block, name), pa.string()))
 
     def long_numbers(self) -> set[str]:
         """Columns of numbers that are read as text, since floats would round them."""
@@ -299,13 +299,13 @@ def _nested(name: str, value: dict[str, Any] | list[Any]) -> str:
 
 def _repeated(line: bytes) -> str | None:
     """A key that comes twice within one object."""
-    found: list[str] = []
+    repeated: list[str] = []
 
     def check(pairs: list[tuple[str, Any]]) -> Row:
         counts = Counter(name for name, _ in pairs)
-        found.extend(name for name, times in counts.items() if times > 1)
+        repeated.extend(name for name, times in counts.items() if times > 1)
         return dict(pairs)
 
     with suppress(RecursionError):  # nested that deep, it is refused for that
         json.loads(line, object_pairs_hook=check)
-    return found[0] if found else None
+    return repeated[0] if repeated else None

@@ -33,13 +33,13 @@ _OWN = {
 def recast(reading: Reading, options: ReadOptions) -> Reading:
     """The table with the given kinds. Its end raises InvalidData where no value of a column is of its kind."""
     readers = {
-        at: _reader(name, options)
-        for at, (name, of) in enumerate(zip(reading.names, reading.types, strict=True))
-        if _differs(of, options.given(name), options)
+        column: _reader(name, options)
+        for column, (name, data_type) in enumerate(zip(reading.names, reading.types, strict=True))
+        if _differs(data_type, options.given(name), options)
     }
     if not readers:
         return reading
-    types = [readers[at].type if at in readers else of for at, of in enumerate(reading.types)]
+    types = [readers[column].type if column in readers else data_type for column, data_type in enumerate(reading.types)]
     return replace(
         reading,
         types=types,
@@ -48,27 +48,29 @@ def recast(reading: Reading, options: ReadOptions) -> Reading:
     )
 
 
-def _differs(of: pa.DataType, given: GivenKind | None, options: ReadOptions) -> bool:
-    if of == pa.string() and options.missing:
+def _differs(data_type: pa.DataType, given_kind: GivenKind | None, options: ReadOptions) -> bool:
+    if data_type == pa.string() and options.missing:
         return True
-    return given is not None and of not in _OWN.get(given.kind, ())
+    return given_kind is not None and data_type not in _OWN.get(given_kind.kind, ())
 
 
 def _reader(name: str, options: ReadOptions) -> ColumnReader:
-    given = options.given(name)
-    reader = ColumnReader(name, Form.TEXT, tuple(options.missing), given=given is not None)
-    if given is not None and given.kind.measured:
-        reader.way = Way(given.kind, Notation(decimal=given.decimal or ".", dates=given.dates or "YMD"), 0)
-    elif given is not None:
-        reader.kind = given.kind
+    given_kind = options.given(name)
+    reader = ColumnReader(name, Form.TEXT, tuple(options.missing), given=given_kind is not None)
+    if given_kind is not None and given_kind.kind.measured:
+        reader.way = Way(
+            given_kind.kind, Notation(decimal=given_kind.decimal or ".", dates=given_kind.dates or "YMD"), 0
+        )
+    elif given_kind is not None:
+        reader.kind = given_kind.kind
     return reader
 
 
 def _read(batches: Iterator[Sequence[pa.Array]], readers: dict[int, ColumnReader]) -> Iterator[Sequence[pa.Array]]:
     for columns in batches:
         yield [
-            readers[at].read(plain(values).cast(pa.string())) if at in readers else values
-            for at, values in enumerate(columns)
+            readers[column].read(plain(values).cast(pa.string())) if column in readers else values
+            for column, values in enumerate(columns)
         ]
     for reader in readers.values():
         if reader.way is not None and reader.cells == reader.misfits > 0:

@@ -113,9 +113,9 @@ def _tree(fields: Lines, columns: int) -> dict[str, str | int]:
     leaves, subsets = _number(fields, "num_leaves", limit[1:]), _number(fields, "num_cat", limit)
     if not np.isfinite(_reals(fields, "leaf_value", leaves)).all():
         raise damaged("The value of a leaf is not finite.")
-    kept: dict[str, str | int] = {"num_leaves": leaves, "num_cat": subsets, "leaf_value": fields["leaf_value"]}
+    record: dict[str, str | int] = {"num_leaves": leaves, "num_cat": subsets, "leaf_value": fields["leaf_value"]}
     if leaves == 1:
-        return kept | {"num_cat": 0}
+        return record | {"num_cat": 0}
     nodes = leaves - 1
     left, right = (_wholes(fields, name, nodes, range(-leaves, nodes)) for name in ("left_child", "right_child"))
     _demand_tree(left, right, leaves)
@@ -129,14 +129,14 @@ def _tree(fields: Lines, columns: int) -> dict[str, str | int]:
         raise damaged("A split does not state what is missing.")
     thresholds = _reals(fields, "threshold", nodes)
     for name in ("left_child", "right_child", "split_feature", "decision_type", "threshold"):
-        kept[name] = fields[name]
-    kept |= _counts(fields, leaves)
+        record[name] = fields[name]
+    record |= _counts(fields, leaves)
     if not subsets:
         if (kinds & CATEGORICAL).any():
             raise damaged("A split of categories has none.")
-        return kept
+        return record
     _demand_subsets(fields, subsets, thresholds[(kinds & CATEGORICAL) > 0])
-    return kept | {name: fields[name] for name in ("cat_boundaries", "cat_threshold")}
+    return record | {name: fields[name] for name in ("cat_boundaries", "cat_threshold")}
 
 
 def _counts(fields: Lines, leaves: int) -> dict[str, str]:

@@ -71,9 +71,9 @@ class Evidence:
     """Orders of dates by the mark between their parts."""
 
     def add(self, ways: Iterable[Way]) -> None:
-        found = list(ways)
-        if len(found) == 1 and found[0].cells:
-            way = found[0]
+        candidates = list(ways)
+        if len(candidates) == 1 and candidates[0].cells:
+            way = candidates[0]
             self.marks |= {way.notation.decimal} if way.marked else set()
             self.orders.setdefault(way.mark, set()).add(way.notation.dates)
 
@@ -82,17 +82,17 @@ class Evidence:
         if len(ways) == 1:
             return ways[0]
         if ways[0].kind is ColumnKind.DATETIME:
-            known = self.orders.get(ways[0].mark, set()) - {"YMD"}
-            return next((way for way in ways if {way.notation.dates} == known), None)
+            orders = self.orders.get(ways[0].mark, set()) - {"YMD"}
+            return next((way for way in ways if {way.notation.dates} == orders), None)
         mark = next(iter(self.marks)) if len(self.marks) == 1 else "," if self.semicolons else "."
         return next((way for way in ways if way.notation.decimal == mark), ways[0])
 
 
 def ways(shapes: Shapes) -> list[Way]:
     """The readings that fit the most cells, at least one; numbers before dates."""
-    found = [*numbers(shapes), *dates(shapes)]
-    most = max(way.cells for way in found)
-    best = [way for way in found if way.cells == most]
+    candidates = [*numbers(shapes), *dates(shapes)]
+    most = max(way.cells for way in candidates)
+    best = [way for way in candidates if way.cells == most]
     return [way for way in best if way.kind is best[0].kind]
 
 
@@ -101,8 +101,8 @@ def numbers(shapes: Shapes) -> list[Way]:
     counts = shapes.counts
     units = Counter[str]()
     for shape, cells in counts.items():
-        if found := _UNIT.search(shape):
-            units[found[1] or found[2]] += cells
+        if unit_match := _UNIT.search(shape):
+            units[unit_match[1] or unit_match[2]] += cells
     unit = units.most_common(1)[0][0] if units else None
     signed = sum(cells for shape, cells in counts.items() if shape.endswith("%"))
     percent = 2 * signed > sum(counts.values())
@@ -120,16 +120,18 @@ def _way(counts: Mapping[str, int], notation: Notation) -> Way:
     """The reading in this notation, without what no cell makes use of."""
     matched = [(re.fullmatch(pattern(notation), shape), cells) for shape, cells in counts.items()]
     fitting = [(number, cells) for number, cells in matched if number and is_balanced(number)]
-    digits = [found["number"] for found, _ in fitting]
-    grouped = notation.thousands is not None and any(re.search(r"\d\D\d{2,3}", _whole(one, notation)) for one in digits)
-    marked = any(notation.decimal in one for one in digits)
+    digits = [match["number"] for match, _ in fitting]
+    grouped = notation.thousands is not None and any(
+        re.search(r"\d\D\d{2,3}", _whole(number, notation)) for number in digits
+    )
+    marked = any(notation.decimal in number for number in digits)
     used = {
         "thousands": notation.thousands if grouped else None,
         "decimal": notation.decimal if marked or (notation.thousands == "." and grouped) else ".",
     }
-    digits = [re.sub(r"\D", "", one) if grouped else one for one in digits]
-    short = all(one.isdigit() and len(one) <= WHOLE_DIGITS for one in digits)
-    whole = short and not marked and not notation.percent and not any(found["exponent"] for found, _ in fitting)
+    digits = [re.sub(r"\D", "", number) if grouped else number for number in digits]
+    short = all(number.isdigit() and len(number) <= WHOLE_DIGITS for number in digits)
+    whole = short and not marked and not notation.percent and not any(match["exponent"] for match, _ in fitting)
     return Way(ColumnKind.NUMERIC, notation.model_copy(update=used), sum(n for _, n in fitting), whole, marked)
 
 
@@ -139,7 +141,7 @@ def _whole(number: str, notation: Notation) -> str:
 
 def dates(shapes: Shapes) -> Iterator[Way]:
     """The orders that fit; with dots, the day is first wherever it may be."""
-    marks = Counter(found[1] for shape in shapes.counts if (found := _MARK.match(shape)))
+    marks = Counter(match[1] for shape in shapes.counts if (match := _MARK.match(shape)))
     mark = marks.most_common(1)[0][0] if marks else ""
     orders = [order for order in ORDERS if shapes.dates[order]]
     if len({shapes.dates[order] for order in orders}) == 1 and len(orders) == len(ORDERS):

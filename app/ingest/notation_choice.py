@@ -46,125 +46,129 @@ class Survey:
 
     def add(self, columns: Sequence[pa.Array], confirmed: Collection[int] = ()) -> None:
         """confirmed: numbers of columns that have a form if they can be read so, which happens elsewhere."""
-        others = [at for at in range(len(columns)) if at not in confirmed]
-        narrowed = narrow_all([self._possible[at] for at in others], [columns[at] for at in others])
-        for at, forms in zip(others, narrowed, strict=True):
-            self._possible[at] = forms
-        for at, values in enumerate(columns):
-            if self._possible[at] == self._allowed:
-                self._words[at] = self._words[at] or without_missing(values).null_count < len(values)
-            if self._possible[at] == (Form.TEXT,):
-                self._samples[at].add(values)
+        others = [column for column in range(len(columns)) if column not in confirmed]
+        narrowed = narrow_all([self._possible[column] for column in others], [columns[column] for column in others])
+        for column, forms in zip(others, narrowed, strict=True):
+            self._possible[column] = forms
+        for column, values in enumerate(columns):
+            if self._possible[column] == self._allowed:
+                self._words[column] = self._words[column] or without_missing(values).null_count < len(values)
+            if self._possible[column] == (Form.TEXT,):
+                self._samples[column].add(values)
                 continue
-            self._samples[at].add_measured(values)
-            if self._grouped[at] and Form.INTEGER not in self._possible[at]:
-                self._grouped[at] = is_grouped(values)
-            if Form.INTEGER in self._possible[at] and not self._padded[at]:
-                self._padded[at] = padded(values)
+            self._samples[column].add_measured(values)
+            if self._grouped[column] and Form.INTEGER not in self._possible[column]:
+                self._grouped[column] = is_grouped(values)
+            if Form.INTEGER in self._possible[column] and not self._padded[column]:
+                self._padded[column] = padded(values)
 
     def doubtful(self) -> list[int]:
         """Columns to be counted by shape."""
-        doubtful = [at for at in range(len(self._names)) if self._is_doubtful(at)]
-        forms = {self._form(at) for at in range(len(self._names))}
+        doubtful = [column for column in range(len(self._names)) if self._is_doubtful(column)]
+        forms = {self._form(column) for column in range(len(self._names))}
         if self._semicolons and (doubtful or {Form.FLOAT, Form.DECIMAL_COMMA} <= forms):
             marked = (Form.FLOAT, Form.DECIMAL_COMMA)  # 1.234 is a thousand where 0,5 is a half
-            doubtful += [at for at in range(len(self._names)) if at not in doubtful and self._form(at) in marked]
+            doubtful += [
+                column for column in range(len(self._names)) if column not in doubtful and self._form(column) in marked
+            ]
         return sorted(doubtful)
 
-    def _is_doubtful(self, at: int) -> bool:
-        form, given = self._form(at), self._options.given(self._names[at])
-        if given is not None:
-            known = given.decimal is None and given.dates is None and form in _FORMS.get(given.kind, ())
-            return given.kind.measured and not known
-        return self._samples[at].suspicious if form is Form.TEXT else form is Form.INTEGER and self._padded[at]
+    def _is_doubtful(self, column: int) -> bool:
+        form, given_kind = self._form(column), self._options.given(self._names[column])
+        if given_kind is not None:
+            is_decided = (
+                given_kind.decimal is None and given_kind.dates is None and form in _FORMS.get(given_kind.kind, ())
+            )
+            return given_kind.kind.measured and not is_decided
+        return self._samples[column].suspicious if form is Form.TEXT else form is Form.INTEGER and self._padded[column]
 
-    def _form(self, at: int) -> Form:
-        return self._possible[at][0]
+    def _form(self, column: int) -> Form:
+        return self._possible[column][0]
 
     def confirmed_by(self, readers: Sequence[ColumnReader]) -> frozenset[int]:
         """Columns of which reading shows whether they still have their form."""
         return frozenset(
-            at
-            for at, reader in enumerate(readers)
-            if reader.way is None and reader.form is self._form(at) and self._possible[at] != self._allowed
+            column
+            for column, reader in enumerate(readers)
+            if reader.way is None and reader.form is self._form(column) and self._possible[column] != self._allowed
         )
 
     def readers(self, counted: Mapping[int, Shapes]) -> list[ColumnReader]:
         """Raises InvalidData where no cell of a column is of the kind that is given for it."""
-        found = {at: self._ways(at, shapes) for at, shapes in counted.items()}
+        ways_of = {column: self._ways(column, shapes) for column, shapes in counted.items()}
         evidence = Evidence(self._semicolons)
-        for best in found.values():
+        for best in ways_of.values():
             evidence.add(best)
-        for at in set(range(len(self._names))) - set(found):
-            evidence.marks |= {Form.FLOAT: {"."}, Form.DECIMAL_COMMA: {","}}.get(self._form(at), set())
+        for column in set(range(len(self._names))) - set(ways_of):
+            evidence.marks |= {Form.FLOAT: {"."}, Form.DECIMAL_COMMA: {","}}.get(self._form(column), set())
         readers = []
-        for at, name in enumerate(self._names):
-            given = self._options.given(name)
-            reader = ColumnReader(name, self._form(at), tuple(self._options.missing), given=given is not None)
-            if given is not None and not given.kind.measured:
-                reader.form, reader.kind = Form.TEXT, given.kind
-            elif given is None and self._words[at] and self._possible[at] == self._allowed:
+        for column, name in enumerate(self._names):
+            given_kind = self._options.given(name)
+            reader = ColumnReader(name, self._form(column), tuple(self._options.missing), given=given_kind is not None)
+            if given_kind is not None and not given_kind.kind.measured:
+                reader.form, reader.kind = Form.TEXT, given_kind.kind
+            elif given_kind is None and self._words[column] and self._possible[column] == self._allowed:
                 reader.form = Form.TEXT
-            elif at in counted and counted[at].total:
-                _choose(reader, counted[at], found[at], evidence)
-            reader.other = self._other_notation(at, reader)
+            elif column in counted and counted[column].total:
+                _choose(reader, counted[column], ways_of[column], evidence)
+            reader.other = self._other_notation(column, reader)
             readers.append(reader)
         return readers
 
-    def _other_notation(self, at: int, reader: ColumnReader) -> Notation | None:
+    def _other_notation(self, column: int, reader: ColumnReader) -> Notation | None:
         """The notation that the cells of a column have, too; None where there is none, or the kind excludes it."""
         if reader.way is not None:
             return reader.others[0].notation if reader.applied and len(reader.others) == 1 else None
-        given = self._options.given(self._names[at])
-        if not self._grouped[at] or (given is not None and given.decimal is not None):
+        given_kind = self._options.given(self._names[column])
+        if not self._grouped[column] or (given_kind is not None and given_kind.decimal is not None):
             return None
         if reader.form is Form.FLOAT:
             return Notation(decimal=",", thousands=".")
         return Notation(thousands=",") if reader.form is Form.DECIMAL_COMMA else None
 
-    def _ways(self, at: int, shapes: Shapes) -> list[Way]:
+    def _ways(self, column: int, shapes: Shapes) -> list[Way]:
         """The best readings of a column, of the kind that is given for it."""
-        given = self._options.given(self._names[at])
-        if given is not None and not given.kind.measured:
+        given_kind = self._options.given(self._names[column])
+        if given_kind is not None and not given_kind.kind.measured:
             return []
-        best = ways(shapes) if given is None else _given_ways(given, shapes)
-        if given is not None and shapes.total and not (best and best[0].cells):
-            where = place("kinds", self._names[at])
-            refuse([Fault(where, f"No value of this column is a {_NOUNS[given.kind]}.", "kind_not_found")])
+        best = ways(shapes) if given_kind is None else _given_ways(given_kind, shapes)
+        if given_kind is not None and shapes.total and not (best and best[0].cells):
+            where = place("kinds", self._names[column])
+            refuse([Fault(where, f"No value of this column is a {_NOUNS[given_kind.kind]}.", "kind_not_found")])
         return best
 
 
-def _given_ways(given: GivenKind, shapes: Shapes) -> list[Way]:
+def _given_ways(given_kind: GivenKind, shapes: Shapes) -> list[Way]:
     """The best readings of this kind; none where no cell has one."""
-    if given.kind is ColumnKind.BOOLEAN:
-        found = [Way(given.kind, Notation(), shapes.booleans)]
-    elif given.kind is ColumnKind.NUMERIC:
-        found = [way for way in numbers(shapes) if given.decimal in {None, way.decimal}]
-    elif given.dates is None:
-        found = list(dates(shapes))
+    if given_kind.kind is ColumnKind.BOOLEAN:
+        candidates = [Way(given_kind.kind, Notation(), shapes.booleans)]
+    elif given_kind.kind is ColumnKind.NUMERIC:
+        candidates = [way for way in numbers(shapes) if given_kind.decimal in {None, way.decimal}]
+    elif given_kind.dates is None:
+        candidates = list(dates(shapes))
     else:
-        found = [Way(given.kind, Notation(dates=given.dates), shapes.dates[given.dates])]
-    most = max((way.cells for way in found), default=0)
-    return [way for way in found if way.cells == most > 0]
+        candidates = [Way(given_kind.kind, Notation(dates=given_kind.dates), shapes.dates[given_kind.dates])]
+    most = max((way.cells for way in candidates), default=0)
+    return [way for way in candidates if way.cells == most > 0]
 
 
-def _choose(reader: ColumnReader, shapes: Shapes, found: list[Way], evidence: Evidence) -> None:
+def _choose(reader: ColumnReader, shapes: Shapes, candidates: list[Way], evidence: Evidence) -> None:
     """The reading of a counted column."""
     words = markers(shapes)
-    fit = found[0].cells
+    fit = candidates[0].cells
     strays = shapes.total - sum(words.values()) - fit
     if not reader.given and (not fit or fit < MOSTLY * (fit + strays)):
         return
-    if not reader.given and found[0].kind is ColumnKind.NUMERIC:
-        reader.code = code_of(shapes, within_64_bits=reader.form is Form.INTEGER or found[0].whole)
+    if not reader.given and candidates[0].kind is ColumnKind.NUMERIC:
+        reader.code = code_of(shapes, within_64_bits=reader.form is Form.INTEGER or candidates[0].whole)
         if reader.code is not None:
             reader.form = Form.TEXT
             return
-    way = evidence.decides(found)
-    numbers_alone = len(found) == 1 and found[0].kind is ColumnKind.NUMERIC and not shapes.padded
-    if reader.form in NUMBERS and numbers_alone and found[0].notation == reader.notation:
+    way = evidence.decides(candidates)
+    numbers_alone = len(candidates) == 1 and candidates[0].kind is ColumnKind.NUMERIC and not shapes.padded
+    if reader.form in NUMBERS and numbers_alone and candidates[0].notation == reader.notation:
         return
-    reader.way, reader.markers = way or found[0], words
+    reader.way, reader.markers = way or candidates[0], words
     reader.padded = shapes.padded and reader.way.kind is ColumnKind.NUMERIC
-    reader.others = tuple(other for other in found if other != reader.way)
+    reader.others = tuple(other for other in candidates if other != reader.way)
     reader.applied = reader.given or (way is not None and few(strays, fit))

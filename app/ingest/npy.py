@@ -28,9 +28,9 @@ def read(source: Source, limits: Limits, _options: ReadOptions) -> Reading:
         raise InvalidData(f"The array has {n} rows; this service accepts {limits.max_rows}.")
     names = [f"c{number}" for number in range(min(p, limits.max_columns + 1))]  # p may be as large as the header likes
     check_names(names, limits)
-    of = own_type(pa.from_numpy_dtype(_native(dtype)))
+    data_type = own_type(pa.from_numpy_dtype(_native(dtype)))
     blocks = _by_columns(source, n, p, dtype, offset) if by_columns else _by_rows(source, n, p, dtype, offset)
-    return Reading(names, [of] * p, ([pa.array(column) for column in block] for block in blocks))
+    return Reading(names, [data_type] * p, ([pa.array(column) for column in block] for block in blocks))
 
 
 def _header(source: Source) -> tuple[tuple[int, ...], bool, np.dtype, int]:

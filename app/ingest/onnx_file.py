@@ -23,7 +23,7 @@ from app.ml.contract.algorithm import Matrix, TargetKind, Task
 from app.ml.contract.labels import Class
 from app.ml.contract.model_file_options import ALL, ModelFileOptions
 from app.ml.models.parsed_model import ParsedColumn, ParsedModel, Probes
-from app.ml.numerics.onnx_session import KINDS, computed, given, session_of
+from app.ml.numerics.onnx_session import KINDS, computed, session_of, values_of_output
 from app.ml.numerics.trees.foreign_trees import damaged, unsupported
 
 MOST_BYTES = 256 << 20
@@ -38,7 +38,7 @@ PROBES, CELLS = 1000, 2**20
 MISSING_OPERATOR = re.compile(r"implementation for ([A-Za-z0-9_.]{1,80})\(")
 ALONE = 20
 """Probe rows that are predicted alone, too."""
-CLOSE = 1e-5
+RELATIVE_TOLERANCE = 1e-5
 """Relative difference that sums in another order may make with 32 bits."""
 DRAWN = 20261128
 """Seed of the probe rows."""
@@ -93,38 +93,38 @@ def _read(onnx: Any, content: bytes) -> Any:
 
 def _faults(onnx: Any, model: Any) -> Iterator[Fault]:
     """Faults of the graph, each once."""
-    found: dict[str, Fault] = {}
+    faults: dict[str, Fault] = {}
     if model.functions:
-        found["functions"] = Fault("/functions", "The file defines operators of its own.", "functions")
+        faults["functions"] = Fault("/functions", "The file defines operators of its own.", "functions")
     for graph in _graphs(model.graph):
         for node in graph.node:
             name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             if node.domain not in DOMAINS:
                 detail = f"The operator {name[:80]} is none of ONNX."
-                found.setdefault(node.domain, Fault("/graph/node", detail, "custom_operator"))
+                faults.setdefault(node.domain, Fault("/graph/node", detail, "custom_operator"))
             elif node.op_type in RANDOM:
                 detail = f"The operator {name} draws at random: predictions would differ each time."
-                found.setdefault(name, Fault("/graph/node", detail, "random"))
+                faults.setdefault(name, Fault("/graph/node", detail, "random"))
             elif node.op_type == "Loop":
-                found.setdefault(name, Fault("/graph/node", "The rounds of a Loop have no limit.", "loop"))
-        if any(one.data_location == onnx.TensorProto.EXTERNAL or one.external_data for one in _tensors(graph)):
-            found["external"] = Fault("/graph/initializer", "Weights lie in another file.", "external_data")
-    yield from found.values()
+                faults.setdefault(name, Fault("/graph/node", "The rounds of a Loop have no limit.", "loop"))
+        if any(tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data for tensor in _tensors(graph)):
+            faults["external"] = Fault("/graph/initializer", "Weights lie in another file.", "external_data")
+    yield from faults.values()
 
 
 def _attributes(onnx: Any, node: Any) -> dict[str, Any]:
     """Values by name, tensors as arrays. Raises InvalidData for one that is there twice, or is no tensor."""
     try:
         values = [(each.name, onnx.helper.get_attribute_value(each)) for each in node.attribute]
-        found = {
+        values_by_name = {
             name: onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
             for name, value in values
         }
     except Exception as error:
         raise damaged("An attribute of an operator has no value.") from error
-    if len(found) < len(values):
+    if len(values_by_name) < len(values):
         raise damaged("An attribute of an operator is there twice.")
-    return found
+    return values_by_name
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
@@ -142,8 +142,8 @@ def _tensors(graph: Any) -> Iterator[Any]:
     yield from graph.initializer
     for sparse in (
         *graph.sparse_initializer,
-        *(one.sparse_tensor for one in attributes),
-        *chain.from_iterable(one.sparse_tensors for one in attributes),
+        *(attribute.sparse_tensor for attribute in attributes),
+        *chain.from_iterable(attribute.sparse_tensors for attribute in attributes),
     ):
         yield from (sparse.values, sparse.indices)
     for attribute in attributes:
@@ -154,7 +154,7 @@ def _without_zip_map(model: Any) -> str | None:
     """Give the probabilities before a final `ZipMap` instead of its dictionaries; their name if there was one."""
     graph = model.graph
     for node in graph.node:
-        places = [place for place, one in enumerate(graph.output) if list(node.output) == [one.name]]
+        places = [place for place, output in enumerate(graph.output) if list(node.output) == [output.name]]
         if node.op_type == "ZipMap" and places:
             name = str(node.input[0])
             graph.output[places[0]].Clear()  # onnxruntime infers its type
@@ -166,16 +166,16 @@ def _without_zip_map(model: Any) -> str | None:
 
 def _classes(onnx: Any, model: Any) -> tuple[Class, ...] | None:
     """Labels of the classes in their order, as the last operator has them that names them or picks one of a list."""
-    found: list[Class] = []
-    lists = {one.name: one for one in model.graph.initializer}
+    labels: list[Class] = []
+    lists = {initializers.name: initializers for initializers in model.graph.initializer}
     for node in model.graph.node:
         picks = lists.get(node.input[0]) if node.op_type == "ArrayFeatureExtractor" else None
         if picks is not None:
-            found = onnx.numpy_helper.to_array(picks).ravel().tolist()
+            labels = onnx.numpy_helper.to_array(picks).ravel().tolist()
         for attribute in node.attribute:
             if attribute.name in CLASSES and (attribute.ints or attribute.strings):
-                found = [*attribute.ints, *attribute.strings]
-    return tuple(one.decode(errors="replace") if isinstance(one, bytes) else one for one in found) or None
+                labels = [*attribute.ints, *attribute.strings]
+    return tuple(label.decode(errors="replace") if isinstance(label, bytes) else label for label in labels) or None
 
 
 def _session(graph: NDArray[np.uint8]) -> Any:
@@ -194,27 +194,29 @@ def _session(graph: NDArray[np.uint8]) -> Any:
 
 def _signature(session: Any, probabilities: str | None) -> _Signature:
     inputs, outputs = session.get_inputs(), session.get_outputs()
-    for one in inputs:
-        if one.type not in KINDS:
-            raise unsupported("input_type", f"/graph/input/{one.name}", f"It takes {one.type}, not numbers: floats.")
-        if len(one.shape) != 2 or isinstance(one.shape[0], int):
-            detail = f"It takes an array of shape {one.shape}, not any number of rows at a time."
-            raise unsupported("input_shape", f"/graph/input/{one.name}", detail)
+    for input_ in inputs:
+        if input_.type not in KINDS:
+            raise unsupported(
+                "input_type", f"/graph/input/{input_.name}", f"It takes {input_.type}, not numbers: floats."
+            )
+        if len(input_.shape) != 2 or isinstance(input_.shape[0], int):
+            detail = f"It takes an array of shape {input_.shape}, not any number of rows at a time."
+            raise unsupported("input_shape", f"/graph/input/{input_.name}", detail)
     if len(inputs) == 1:
         if not isinstance(inputs[0].shape[1], int) or inputs[0].shape[1] < 1:
             raise unsupported("input_shape", f"/graph/input/{inputs[0].name}", "Its number of columns is not stated.")
         columns = tuple(f"f{j}" for j in range(inputs[0].shape[1]))
     else:
-        if not inputs or any(one.shape[1] != 1 for one in inputs):
+        if not inputs or any(input_.shape[1] != 1 for input_ in inputs):
             raise unsupported("input_shape", "/graph/input", "It takes several arrays of more than one column.")
-        columns = tuple(str(one.name) for one in inputs)
-    numbers = [place for place, one in enumerate(outputs) if one.type in KINDS]
-    labels = [str(one.name) for one in outputs if one.type in LABELS]
+        columns = tuple(str(input_.name) for input_ in inputs)
+    numbers = [place for place, output in enumerate(outputs) if output.type in KINDS]
+    labels = [str(output.name) for output in outputs if output.type in LABELS]
     named = [place for place in numbers if outputs[place].name == probabilities or "prob" in outputs[place].name]
     chosen = numbers if len(numbers) == 1 else named
     if len(chosen) != 1 or len(labels) > 1:
         raise unsupported("outputs", "/graph/output", "Not one output has the predicted numbers or probabilities.")
-    exact = all(one.type == "tensor(double)" for one in (*inputs, outputs[chosen[0]]))
+    exact = all(tensor.type == "tensor(double)" for tensor in (*inputs, outputs[chosen[0]]))
     return _Signature(columns, chosen[0], labels[0] if labels else None, "float64" if exact else "float32")
 
 
@@ -241,8 +243,8 @@ def _demand_rows_apart(graph: NDArray[np.uint8], output: int, rows: Matrix, valu
     if not finite.all(axis=1).any():
         raise unsupported("not_finite", "/graph", "No prediction of a probe row is finite.")
     with np.errstate(invalid="ignore"):
-        apart = np.abs(alone - together) if alone.shape == together.shape else np.full(1, np.inf)
-    if (apart > CLOSE * np.abs(values[finite]).max()).any():
+        differences = np.abs(alone - together) if alone.shape == together.shape else np.full(1, np.inf)
+    if (differences > RELATIVE_TOLERANCE * np.abs(values[finite]).max()).any():
         raise unsupported("rows_together", "/graph", "A prediction depends on the other rows of a request.")
     if not np.array_equal(computed(graph, output, rows), values, equal_nan=True):
         raise unsupported("random", "/graph", "Predictions of the same rows differ.")
@@ -270,22 +272,22 @@ def _demand_labels(
     its operators. Raises ImportUnsupported where a prediction is another class, or where the label of one is not known.
     """
     k = values.shape[1]
-    found: list[Class | None] = list(classes) if classes is not None and len(set(classes)) == k else [None] * k
+    label_of_code: list[Class | None] = list(classes) if classes is not None and len(set(classes)) == k else [None] * k
     if signature.labels is None:
-        return None if None in found else tuple(classes or ())
-    labels = given(graph, signature.labels, rows).ravel().tolist()
+        return None if None in label_of_code else tuple(classes or ())
+    labels = values_of_output(graph, signature.labels, rows).ravel().tolist()
     if len(labels) != len(rows):
         raise unsupported("outputs", "/graph/output", "It does not give one class for each row.")
     ranked = np.sort(values, axis=1)
-    clear = ranked[:, -1] - ranked[:, -2] > CLOSE
+    clear = ranked[:, -1] - ranked[:, -2] > RELATIVE_TOLERANCE
     codes = values.argmax(axis=1)
     seen = {(int(codes[i]), labels[i]) for i in np.flatnonzero(clear)}
     if len({code for code, _ in seen}) < len(seen) or len({label for _, label in seen}) < len(seen):
         detail = "The classes that it predicts are not those of the largest probabilities."
         raise unsupported("other_classes", "/graph/output", detail)
     for code, label in seen:
-        found[code] = label
-    named = tuple(one for one in found if one is not None)
+        label_of_code[code] = label
+    named = tuple(label for label in label_of_code if label is not None)
     if len(set(named)) < k:
         raise unsupported("classes", "/graph/output", "It names no label for one of its classes.")
     return named

@@ -98,12 +98,12 @@ def _roots(trees: Sequence[int]) -> Labels:
 
 def _rows(rows: Mapping[tuple[int, int], int], trees: Any, nodes: Any, is_split: NDArray[np.bool_]) -> Labels:
     """(N,) the rows of the named children of the splits; 0 of leaves."""
-    found = [
+    node_rows = [
         rows.get(name, -1) if split else 0 for name, split in zip(zip(trees, nodes, strict=True), is_split, strict=True)
     ]
-    if -1 in found:
+    if -1 in node_rows:
         raise damaged("The children of a node lead nowhere.")
-    return np.array(found, np.int64)
+    return np.array(node_rows, np.int64)
 
 
 def _splits(attributes: Attributes) -> NDArray[np.bool_]:

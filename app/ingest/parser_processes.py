@@ -91,10 +91,10 @@ class Parser:
     def _give_back(self, parser: SocketChild, *, whole: bool) -> None:
         with self._lock:
             self._active.discard(parser)
-            kept = whole and not self._closed and len(self._spares) < SPARES
-            if kept:
+            is_spare = whole and not self._closed and len(self._spares) < SPARES
+            if is_spare:
                 self._spares.append(parser)
-        if not kept:
+        if not is_spare:
             parser.end()
 
 

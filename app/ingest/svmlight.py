@@ -104,19 +104,19 @@ def _survey(source: Source, limits: Limits) -> _Survey:
     return _Survey(first, last, queries, label_type, ~broken[first:])
 
 
-def _wider(known: pa.DataType, labels: pa.Array) -> pa.DataType:
+def _wider(label_type: pa.DataType, labels: pa.Array) -> pa.DataType:
     """The first type of whole numbers, numbers and texts that holds these labels and the earlier ones."""
-    for of in (pa.int64(), pa.float64()):
-        if known == of:
+    for data_type in (pa.int64(), pa.float64()):
+        if label_type == data_type:
             try:
-                _typed(labels, of)
+                _typed(labels, data_type)
             except pa.ArrowInvalid:
-                known = pa.float64() if of == pa.int64() else pa.string()
-    return known
+                label_type = pa.float64() if data_type == pa.int64() else pa.string()
+    return label_type
 
 
-def _typed(labels: pa.Array, of: pa.DataType) -> pa.Array:
-    return pc.utf8_ltrim(labels, "+").cast(of) if of != pa.string() else labels
+def _typed(labels: pa.Array, data_type: pa.DataType) -> pa.Array:
+    return pc.utf8_ltrim(labels, "+").cast(data_type) if data_type != pa.string() else labels
 
 
 def _batches(source: Source, survey: _Survey) -> Iterator[list[pa.Array]]:

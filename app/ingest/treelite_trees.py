@@ -59,11 +59,11 @@ def parsed(model: Any, described: Described) -> ParsedModel:
     if (output < 0).any() or (output >= k).any():
         raise damaged("A tree is added to an output that does not exist.")
     columns = _named(described.columns, int(head.get_field("num_feature")[0]))
-    known = np.array([len(column.levels or ()) for column in columns], np.intp)
+    level_counts = np.array([len(column.levels or ()) for column in columns], np.intp)
     if not output.size == model.num_tree == described.trees > 0:
         raise damaged("There are no trees, or others than the file states.")
     trees = [_tree(model.get_tree_accessor(t)) for t in range(output.size)]
-    flat = flattened(trees, len(columns), known, single=described.single, zero=described.zero)
+    flat = flattened(trees, len(columns), level_counts, single=described.single, zero=described.zero)
     params = ImportedTrees.model_validate(
         {
             "library": described.library,

@@ -59,10 +59,10 @@ def narrow(possible: tuple[Form, ...], values: pa.Array) -> tuple[Form, ...]:
     """
     if possible == (Form.TEXT,) or values.null_count == len(values):
         return possible
-    kept: list[Form] = []
+    forms: list[Form] = []
     for form in possible:
-        if form is Form.TEXT or (Form.INTEGER in kept and form in NUMBERS):  # whole numbers are also the others
-            kept.append(form)
+        if form is Form.TEXT or (Form.INTEGER in forms and form in NUMBERS):  # whole numbers are also the others
+            forms.append(form)
             continue
         try:
             read = read_as(values, form)
@@ -70,8 +70,8 @@ def narrow(possible: tuple[Form, ...], values: pa.Array) -> tuple[Form, ...]:
             continue
         if read.null_count == len(read):
             return possible
-        kept.append(form)
-    return tuple(kept)
+        forms.append(form)
+    return tuple(forms)
 
 
 def narrow_all(possible: Sequence[tuple[Form, ...]], columns: Sequence[pa.Array]) -> list[tuple[Form, ...]]:

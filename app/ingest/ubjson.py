@@ -15,7 +15,7 @@ from app.base.errors import InvalidData
 from app.base.faults import Fault
 
 NUMBERS = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8"}
-DEEPEST = 64
+MAX_DEPTH = 64
 FIXED: dict[bytes, Any] = {b"Z": None, b"T": True, b"F": False}
 
 
@@ -33,8 +33,8 @@ class _Reader:
         end = self._at + size
         if size < 0 or end > len(self._content):
             raise malformed()
-        found, self._at = self._content[self._at : end], end
-        return found
+        content, self._at = self._content[self._at : end], end
+        return content
 
     def value(self, kind: bytes, depth: int) -> Any:
         if kind in NUMBERS:
@@ -45,7 +45,7 @@ class _Reader:
             return self._text()
         if kind == b"C":
             return self.take(1).decode("latin-1")
-        if depth >= DEEPEST:
+        if depth >= MAX_DEPTH:
             raise malformed()
         if kind == b"[":
             return self._array(depth + 1)
@@ -57,10 +57,10 @@ class _Reader:
         return np.frombuffer(self.take(np.dtype(NUMBERS[kind]).itemsize * count), NUMBERS[kind])
 
     def _count(self, kind: bytes) -> int:
-        found = self.value(kind, DEEPEST)
-        if type(found) is not int or not 0 <= found <= len(self._content):
+        count = self.value(kind, MAX_DEPTH)
+        if type(count) is not int or not 0 <= count <= len(self._content):
             raise malformed()
-        return found
+        return count
 
     def _text(self) -> str:
         try:
@@ -93,25 +93,25 @@ class _Reader:
         kind, count = self._head()
         if kind in NUMBERS and count is not None:
             return self._numbers(kind, count)
-        found: list[Any] = []
+        items: list[Any] = []
         if count is None:
-            self._parts(b"]", lambda: found.append(self.value(self.take(1), depth)))
-        found += [self.value(kind or self.take(1), depth) for _ in range(count or 0)]
-        return found
+            self._parts(b"]", lambda: items.append(self.value(self.take(1), depth)))
+        items += [self.value(kind or self.take(1), depth) for _ in range(count or 0)]
+        return items
 
     def _object(self, depth: int) -> dict[str, Any]:
         kind, count = self._head()
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
 
         def read() -> None:
             key = self._text()
-            found[key] = self.value(kind or self.take(1), depth)
+            members[key] = self.value(kind or self.take(1), depth)
 
         if count is None:
             self._parts(b"}", read)
         for _ in range(count or 0):
             read()
-        return found
+        return members
 
 
 def malformed() -> InvalidData:

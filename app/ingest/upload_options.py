@@ -73,8 +73,8 @@ class ReadOptions(Wire):
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raises InvalidData if a column whose kind is given does not exist."""
-        known = set(names)
-        unknown = [name for name in self.kinds if name not in known]
+        known_names = set(names)
+        unknown = [name for name in self.kinds if name not in known_names]
         if unknown:
             faults = [
                 Fault(place("kinds", name), no_such("The file has no column", name, names), "unknown_column")

@@ -50,18 +50,18 @@ def checked(learner: Any, version: Any, options: ModelFileOptions) -> CheckedDoc
     outputs = wholes(model["tree_info"], len(trees), range(groups))
     ends = _rounds(model, len(trees), groups)
     rounds = _chosen(ends.size - 1, learner, options)
-    kept = int(ends[rounds])
+    tree_count = int(ends[rounds])
     types = learner.get("feature_types") or ["c"] * columns  # without types any column may be split so
     if len(types) != columns:
         raise damaged("The file does not state the kind of each of its columns.")
     categorical = np.array([kind == "c" for kind in types])
-    written = {"trees": [_tree(tree, categorical, i) for i, tree in enumerate(trees[:kept])]}
-    inner: dict[str, Any] = {"name": "gbtree", "model": written | {"tree_info": outputs[:kept].tolist()}}
+    written = {"trees": [_tree(tree, categorical, i) for i, tree in enumerate(trees[:tree_count])]}
+    inner: dict[str, Any] = {"name": "gbtree", "model": written | {"tree_info": outputs[:tree_count].tolist()}}
     if name == "dart":
         inner = {
             "name": "dart",
             "gbtree": inner,
-            "weight_drop": reals(booster["weight_drop"], len(trees))[:kept].tolist(),
+            "weight_drop": reals(booster["weight_drop"], len(trees))[:tree_count].tolist(),
         }
     score = str(params["base_score"])
     if not SCORE.fullmatch(score) or not np.isfinite([float(part) for part in score.strip("[]").split(",")]).all():
@@ -75,7 +75,7 @@ def checked(learner: Any, version: Any, options: ModelFileOptions) -> CheckedDoc
             "objective": {"name": str(learner["objective"]["name"])[:200]},
         },
     }
-    return CheckedDocument(json.dumps(document), kept, ends.size - 1)
+    return CheckedDocument(json.dumps(document), tree_count, ends.size - 1)
 
 
 def column_count(params: Any) -> int:

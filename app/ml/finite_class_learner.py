@@ -56,8 +56,8 @@ def start(params: FiniteClassParams, width: int) -> State:
 
 def class_size(params: FiniteClassParams, width: int) -> int:
     """Number of hypotheses."""
-    known = params.hypotheses
-    return width if isinstance(known, ExpertClass) else known.table(width).shape[1]
+    hypotheses = params.hypotheses
+    return width if isinstance(hypotheses, ExpertClass) else hypotheses.table(width).shape[1]
 
 
 def play(
@@ -71,18 +71,18 @@ def play(
 ) -> tuple[State, Matrix, Vector]:
     """The state after the rounds, `after` of `class_rounds` (n, 3), and predictions (n,)."""
     table, cells = _table(params, rounds.x)
-    kept, after = state.kept.writable(), np.empty((len(rounds.x), 3))
+    iterates, after = state.kept.writable(), np.empty((len(rounds.x), 3))
     total, errors, sums = state.total.copy(), state.errors.copy(), state.sums.copy()
     turns = rounds.turn + np.concatenate([[0], np.cumsum(learned(rounds.labels))])
     place = 0
     while place < len(cells):
-        given = NOTHING if optimal is None else optimal.predictions(kept.last)
+        optimal_rows = NOTHING if optimal is None else optimal.predictions(iterates.last)
         place = class_rounds(
-            table, cells, rounds.labels, rounds.scores, rounds.draws, place, int(turns[place]), rule_of, rate, given,
-            kept.last, total, kept.chosen, kept.survivor, kept.runs, errors, sums, after,
+            table, cells, rounds.labels, rounds.scores, rounds.draws, place, int(turns[place]), rule_of, rate,
+            optimal_rows, iterates.last, total, iterates.chosen, iterates.survivor, iterates.runs, errors, sums, after,
         )  # fmt: skip
     predictions = above(rounds.scores, rounds.draws[:, 0]) if rule_of == DRAWN else above(rounds.scores, 0.5)
-    return State(kept, total, errors, sums), after, predictions
+    return State(iterates, total, errors, sums), after, predictions
 
 
 def realisable(after: Matrix, mistakes: float) -> Vector:
@@ -100,10 +100,10 @@ def played(state: State, after: Matrix, predictions: Vector, bound: Vector, befo
 
 
 def _table(params: FiniteClassParams, x: Matrix) -> tuple[Predictions, Labels]:
-    known = params.hypotheses
-    if isinstance(known, ExpertClass):
+    hypotheses = params.hypotheses
+    if isinstance(hypotheses, ExpertClass):
         return np.ascontiguousarray(x, np.uint8), np.arange(len(x))
-    return known.table(x.shape[1]), known.cells(x)
+    return hypotheses.table(x.shape[1]), hypotheses.cells(x)
 
 
 def voted(params: FiniteClassParams, weights: Vector, *, shares: bool = False) -> Hypothesis:
@@ -138,18 +138,18 @@ def _plane(shares: Vector) -> Hypothesis:
     """Σ share·x > ½, as opposite scores of two classes."""
     coef = np.append(2 * shares, -1.0)
     none = {"rounds": 0, "mistakes": 0, "radius": 1.0, "margin": math.nan, "bound": math.nan}
-    own = {"coef": np.vstack([-coef, coef]), "drift": np.zeros((2, coef.size)), "seen": np.ones(2, np.bool_)}
-    return Hypothesis("perceptron", {"average": "never"}, own | none)
+    state_of = {"coef": np.vstack([-coef, coef]), "drift": np.zeros((2, coef.size)), "seen": np.ones(2, np.bool_)}
+    return Hypothesis("perceptron", {"average": "never"}, state_of | none)
 
 
 def summary(params: FiniteClassParams, state: State, inputs: Inputs) -> JSON:
     weights = state.kept.last
     heaviest = np.argsort(-weights, kind="stable")[:LISTED]
-    kept = [place for place in heaviest.tolist() if weights[place] > 0]
+    shown = [place for place in heaviest.tolist() if weights[place] > 0]
     return {
         "hypotheses": int(weights.size),
         "remaining": int((weights > 0).sum()),
         "fewest_mistakes": int(state.errors.min()),
         "unexplained": int(state.sums[2]),
-        "heaviest": [{"hypothesis": place, "weight": float(weights[place] / weights.sum())} for place in kept],
+        "heaviest": [{"hypothesis": place, "weight": float(weights[place] / weights.sum())} for place in shown],
     }

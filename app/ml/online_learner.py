@@ -129,8 +129,8 @@ class OnlineLearner(Generic[P, S]):
 
 def learned(labels: Vector) -> Truths:
     """(n,) rounds with a label."""
-    found: Truths = ~np.isnan(labels)
-    return found
+    is_learned: Truths = ~np.isnan(labels)
+    return is_learned
 
 
 def above(scores: Vector, border: Vector | float = 0.0) -> Vector:

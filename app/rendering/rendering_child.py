@@ -93,10 +93,10 @@ def _points_outside(part: Any) -> bool:
 
 
 def _size(svg: str) -> tuple[float, float]:
-    found = SIZE.search(svg)
-    if found is None:
+    match = SIZE.search(svg)
+    if match is None:
         raise Refused("The picture has no size.")
-    return float(found[1]), float(found[2])
+    return float(match[1]), float(match[2])
 
 
 if __name__ == "__main__":

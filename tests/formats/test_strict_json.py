@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.errors import MalformedJSON
-from app.formats.strict_json import LONG_INTEGER, MANY, STRING, _bare, _long_integers, parse
+from app.formats.strict_json import LONG_INTEGER, MIN_BYTES_FOR_NUMPY, STRING, _bare, _long_integers, parse
 
 DEPTH = 64
 REFUSED = [
@@ -150,5 +150,5 @@ def test_long_integers_are_found_the_short_way(numbers, between):
 @given(st.lists(st.dictionaries(st.text(), st.text() | st.integers(), max_size=3), max_size=4))
 def test_strings_are_taken_out_alike_of_short_and_long_texts(values):
     text = json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
-    text = text + b" " * MANY
+    text = text + b" " * MIN_BYTES_FOR_NUMPY
     assert _bare(text) == STRING.sub(b"", text)

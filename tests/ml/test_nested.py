@@ -130,9 +130,9 @@ def test_members_that_cannot_do_the_task_are_named():
 
 def test_learners_do_not_nest_without_end():
     spec = {"name": "ridge"}
-    for _ in range(nested.DEEPEST + 1):
+    for _ in range(nested.MAX_NESTING + 1):
         spec = {"name": "bagging", "estimator": spec}
-    assert faults(spec) == [("/algorithm" + "/estimator" * (nested.DEEPEST + 1), "too_deep")]
+    assert faults(spec) == [("/algorithm" + "/estimator" * (nested.MAX_NESTING + 1), "too_deep")]
 
 
 def test_names_of_no_inputs_are_refused_where_they_stand():

@@ -30,7 +30,7 @@ CALLER = "valiant.caller"
 """Key of the scope under which an admitted request has its `Pass`."""
 CHANGING = frozenset({keys.Scope.WRITE, keys.Scope.ADMIN, keys.Scope.OPERATOR})
 BEARER = b"bearer "
-LONGEST = 16_384
+MAX_TOKEN_BYTES = 16_384
 """Bytes of a key or token."""
 COMPARISONS = 20_000
 """Names that those which a request has wrong are compared with, in all: each takes microseconds."""
@@ -186,17 +186,17 @@ class GuardedRoute(APIRoute):
             return
         access: Access = app.services.access
         token = credential(scope["headers"], scope["method"])
-        own = access.known(token)
-        if own is None:
-            own = await run_in_threadpool(access.find, token)
-        access.check(own)
-        scope[CALLER] = own
-        PROJECT.set(own.project_id)  # each request has a context of its own
-        self.allow(own, scope["path_params"])
+        caller = access.known(token)
+        if caller is None:
+            caller = await run_in_threadpool(access.find, token)
+        access.check(caller)
+        scope[CALLER] = caller
+        PROJECT.set(caller.project_id)  # each request has a context of its own
+        self.allow(caller, scope["path_params"])
 
-    def allow(self, own: Pass, path: Mapping[str, str]) -> None:
+    def allow(self, caller: Pass, path: Mapping[str, str]) -> None:
         """Raises ScopeMissing, ModelNotCovered."""
-        own.allow(self.needs, path.get(MODEL))
+        caller.allow(self.needs, path.get(MODEL))
 
 
 def credential(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes:
@@ -210,7 +210,7 @@ def credential(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes:
     if not sent:
         raise CredentialMissing(headers={"WWW-Authenticate": 'Bearer realm="valiant"'})
     token = sent[0][len(BEARER) :].strip()
-    if len(sent) > 1 or not sent[0].lower().startswith(BEARER) or len(token) > LONGEST or b" " in token:
+    if len(sent) > 1 or not sent[0].lower().startswith(BEARER) or len(token) > MAX_TOKEN_BYTES or b" " in token:
         raise CredentialInvalid(headers={"WWW-Authenticate": 'Bearer realm="valiant", error="invalid_request"'})
     projects = [value for name, value in headers if name == PROJECT_HEADER]
     return b" ".join([token, *projects])
@@ -224,5 +224,5 @@ def _of_session(headers: Sequence[tuple[bytes, bytes]], method: str) -> bytes | 
     sites = b",".join(value for name, value in headers if name == b"sec-fetch-site")
     if sites not in (OF_NOBODY_ELSE if method in {"GET", "HEAD"} else OF_OURS):
         return None
-    found = [match[1] for name, value in headers if name == b"cookie" and (match := IN_COOKIE.search(value))]
-    return found[0] if len(found) == 1 else None
+    cookies = [match[1] for name, value in headers if name == b"cookie" and (match := IN_COOKIE.search(value))]
+    return cookies[0] if len(cookies) == 1 else None

@@ -30,13 +30,13 @@ class OriginForeign(ValiantError):
 class Hosts:
     """The host names under which the service is reached."""
 
-    def __init__(self, listed: Iterable[str], own: str = "localhost", origins: Iterable[str] = ()) -> None:
-        """listed: besides localhost, all IP addresses and `own`; `*` admits every Host, but no foreign Origin.
+    def __init__(self, listed: Iterable[str], own_host: str = "localhost", origins: Iterable[str] = ()) -> None:
+        """listed: besides localhost, all IP addresses and `own_host`; `*` admits every Host, but no foreign Origin.
 
         origins: those whose pages may use the service.
         """
         self.origins = frozenset(origin.strip() for origin in origins) - {""}
-        self._own_name = own.lower()
+        self._own_name = own_host.lower()
         self._listed = frozenset(name.strip().lower() for name in listed) - {""}
 
     def check(self, headers: Sequence[tuple[bytes, bytes]], version: str = "1.1") -> None:
@@ -65,8 +65,8 @@ class Hosts:
 
     def _own(self, origin: str, hosts: Sequence[str]) -> bool:
         """By any scheme: behind a proxy that ends TLS, ours is not the browser's."""
-        found = ORIGIN.fullmatch(origin)
-        return found is not None and (found["host"] in hosts or _name(found["host"]) in self._listed)
+        match = ORIGIN.fullmatch(origin)
+        return match is not None and (match["host"] in hosts or _name(match["host"]) in self._listed)
 
 
 def _values(headers: Sequence[tuple[bytes, bytes]], requested: bytes) -> list[str]:
@@ -75,8 +75,8 @@ def _values(headers: Sequence[tuple[bytes, bytes]], requested: bytes) -> list[st
 
 def _name(host: str) -> str | None:
     """Without the port, and without the dot that may end a name."""
-    found = HOST.fullmatch(host)
-    return found and found["name"].removesuffix(".")
+    match = HOST.fullmatch(host)
+    return match and match["name"].removesuffix(".")
 
 
 def _is_address(name: str) -> bool:

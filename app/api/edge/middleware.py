@@ -40,7 +40,7 @@ SECURITY = {
 }
 STAMPS = [(name.lower().encode(), value.encode()) for name, value in (RELEASE | SECURITY).items()]
 POLICY = STAMPS[-1][0]
-CLOSE = b"connection", b"close"
+CLOSE_HEADER = b"connection", b"close"
 """The header of a response after which its connection is closed."""
 
 
@@ -96,7 +96,7 @@ class Surroundings:
             await self.app(scope, receive, send)
             return
         headers = scope[BY_NAME] = headers_of(scope)
-        known = scope["request_id"] = _id(scope, headers)
+        request_id = scope["request_id"] = _id(scope, headers)
         trace = scope["traceparent"] = _traceparent(scope["headers"]) if b"traceparent" in headers else None
         status, begun, waiting = 0, time.perf_counter(), b"expect" in headers
 
@@ -109,15 +109,15 @@ class Surroundings:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = message.get("headers", ())
-                stamps = STAMPS[:-1] if any(name == POLICY for name, _ in own) else STAMPS
+                headers_ = message.get("headers", ())
+                stamps = STAMPS[:-1] if any(name == POLICY for name, _ in headers_) else STAMPS
                 last = (
-                    [CLOSE] if waiting else []
+                    [CLOSE_HEADER] if waiting else []
                 )  # its body may come or not: what follows could not be distinguished from it
-                message["headers"] = [*stamps, *own, *last, (b"x-request-id", known.encode())]
+                message["headers"] = [*stamps, *headers_, *last, (b"x-request-id", request_id.encode())]
             return send(message)
 
-        bound = logs.IDS.set((known, None if trace is None else tracing.trace_id(trace)))
+        bound = logs.IDS.set((request_id, None if trace is None else tracing.trace_id(trace)))
         self.metrics.in_flight += 1
         try:
             scope["app"].hosts.check(scope["headers"], scope["http_version"])
@@ -201,12 +201,12 @@ class CachedRequest:
         self,
         respond: Callable[[Sent], Reply | Coroutine[Any, Any, Reply]],
         body: Sent,
-        own: Fields | None = None,
+        fields: Fields | None = None,
     ) -> Whole | Coroutine[Any, Any, Whole]:
         """A coroutine where there is something to wait for. own: where it is not in the head that is known."""
-        given, trace = own or self._own
-        begun, known = time.perf_counter(), given or drawn_id()
-        bound = logs.IDS.set((known, trace))
+        request_id, trace = fields or self._own
+        begun, shown_id = time.perf_counter(), request_id or drawn_id()
+        bound = logs.IDS.set((shown_id, trace))
         try:
             if self._admitted is not None:
                 caller, check = self._admitted
@@ -215,41 +215,41 @@ class CachedRequest:
                     check(caller)
             reply = respond(body)
             if isinstance(reply, Reply):
-                return self._whole(reply, known, begun)
-            return self._later(reply, known, trace, begun)
+                return self._whole(reply, shown_id, begun)
+            return self._later(reply, shown_id, trace, begun)
         except Exception as error:  # noqa: BLE001  every exception becomes a response
-            return self._refusal(error, known, begun)
+            return self._refusal(error, shown_id, begun)
         finally:
             logs.IDS.reset(bound)
 
-    async def _later(self, reply: Awaitable[Reply], known: str, trace: str | None, begun: float) -> Whole:
+    async def _later(self, reply: Awaitable[Reply], request_id: str, trace: str | None, begun: float) -> Whole:
         """In a task of its own, whose context ends with it."""
         PROJECT.set(self._project)
-        logs.IDS.set((known, trace))
+        logs.IDS.set((request_id, trace))
         self._metrics.in_flight += 1
         try:
-            return self._whole(await reply, known, begun)
+            return self._whole(await reply, request_id, begun)
         except asyncio.CancelledError:
             self._record(GONE, time.perf_counter() - begun)
             raise
         except Exception as error:  # noqa: BLE001  as above
-            return self._refusal(error, known, begun)
+            return self._refusal(error, request_id, begun)
         finally:
             self._metrics.in_flight -= 1
 
-    def _refusal(self, error: Exception, known: str, begun: float) -> Whole:
-        scope = {**self._scope, "request_id": known}
+    def _refusal(self, error: Exception, request_id: str, begun: float) -> Whole:
+        scope = {**self._scope, "request_id": request_id}
         response = response_to(scope, error)
-        own = tuple(pair for pair in response.raw_headers if pair[0] not in {b"content-type", b"content-length"})
+        headers = tuple(pair for pair in response.raw_headers if pair[0] not in {b"content-type", b"content-length"})
         media_type = response.headers["content-type"].encode()
-        reply = Reply(bytes(response.body), media_type, own, response.status_code)
-        return self._whole(reply, known, begun, scope.get(CODE))
+        reply = Reply(bytes(response.body), media_type, headers, response.status_code)
+        return self._whole(reply, request_id, begun, scope.get(CODE))
 
-    def _whole(self, reply: Reply, known: str, begun: float, code: str | None = None) -> Whole:
+    def _whole(self, reply: Reply, request_id: str, begun: float, code: str | None = None) -> Whole:
         body, media_type, headers, status = reply
         self._record(status, time.perf_counter() - begun, code)
         lines = _lines(media_type, headers)
-        return status, b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (lines, len(body), known.encode(), body)
+        return status, b"%s%d\r\nx-request-id: %s\r\n\r\n%s" % (lines, len(body), request_id.encode(), body)
 
 
 class _Outcome:
@@ -292,7 +292,7 @@ def drawn_id() -> str:
 
 def _named(scope: Scope) -> dict[str, Any]:
     """Ids and names from the address, and the job a request made."""
-    found: dict[str, Any] = {name: str(value)[:100] for name, value in scope.get("path_params", {}).items()}
+    fields: dict[str, Any] = {name: str(value)[:100] for name, value in scope.get("path_params", {}).items()}
     if job_id := scope.get("job_id"):
-        found["job_id"] = job_id
-    return found
+        fields["job_id"] = job_id
+    return fields

@@ -33,9 +33,9 @@ def encoding_of(headers: Headers) -> str | None:
     name, _, charset = parameters.strip().partition("=")
     if kind.strip() != CSV or name != "charset" or (charset := charset.strip('" ')) in {"utf-8", "us-ascii"}:
         return None
-    if (found := encoding_named(charset)) is None:
+    if (encoding := encoding_named(charset)) is None:
         raise UnsupportedMediaType(f"text/csv has one of the encodings {', '.join(ENCODINGS)}.")
-    return found
+    return encoding
 
 
 def accepted(headers: Headers) -> str:
@@ -58,13 +58,13 @@ def preferred(requested: str, kinds: Sequence[str]) -> str:
 def _liking(requested: str, kind: str) -> float:
     """RFC 9110, 12.5.1: the quality of the most specific range that takes this kind; 0 if none does."""
     group = f"{kind.partition('/')[0]}/*"
-    found = {"*/*": 0.0, group: -1.0, kind: -1.0}
+    qualities = {"*/*": 0.0, group: -1.0, kind: -1.0}
     for part in requested.split(","):
         name, *parameters = (chunk.strip() for chunk in part.split(";"))
-        if name in found:
+        if name in qualities:
             quality = next((chunk[2:] for chunk in parameters if chunk.startswith("q=")), "1")
-            found[name] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality, re.ASCII) else 0.0
-    return next(quality for quality in (found[kind], found[group], found["*/*"]) if quality >= 0)
+            qualities[name] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality, re.ASCII) else 0.0
+    return next(quality for quality in (qualities[kind], qualities[group], qualities["*/*"]) if quality >= 0)
 
 
 def demand_json(headers: Headers) -> None:

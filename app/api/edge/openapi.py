@@ -79,14 +79,14 @@ def _document(app: FastAPI) -> dict[str, Any]:
     from app.api.edge.server_sent_events import DATA  # noqa: PLC0415  it brings schemas of every job
 
     no_bodies: list[type[Wire]] = [Problem, *DATA.values()]
-    _, beside = models_json_schema([(one, "serialization") for one in no_bodies], ref_template=COMPONENT)
+    _, beside = models_json_schema([(model, "serialization") for model in no_bodies], ref_template=COMPONENT)
     schemas = beside["$defs"] | made["components"]["schemas"]
     for unwanted in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unwanted, None)
     for name, schema in schemas.items():
         _without_field_titles(schema)
         if name.startswith("Body_"):  # a form, which cannot hold null
-            schema["properties"] = {field: without_null(of) for field, of in schema["properties"].items()}
+            schema["properties"] = {field: without_null(schema_) for field, schema_ in schema["properties"].items()}
         make_portable(schema)
     for operation in operations(made):
         _finish(operation)
@@ -97,11 +97,11 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 def _referenced(paths: dict[str, Any], schemas: Mapping[str, Any]) -> set[str]:
     """Names of the schemas that operations refer to, directly or by others; types that became free refer to none."""
-    found, new = set[str](), _references(paths)
+    names, new = set[str](), _references(paths)
     while new:
-        found |= new
-        new = {name for one in new for name in _references(schemas[one])} - found
-    return found
+        names |= new
+        new = {name for name_ in new for name in _references(schemas[name_])} - names
+    return names
 
 
 def _references(part: Any) -> set[str]:

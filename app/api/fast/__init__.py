@@ -13,8 +13,8 @@ _log = structlog.get_logger("app.api")
 
 def is_on(settings: Settings) -> bool:
     """True if the shortcut is switched on, and uvicorn is of a version that it was tested with; else logs a warning."""
-    found = version("uvicorn")
-    tested = found.rpartition(".")[0] in TESTED
+    installed = version("uvicorn")
+    tested = installed.rpartition(".")[0] in TESTED
     if settings.fast_path and not tested:
-        _log.warning("fast_path_off", uvicorn=found, tested=TESTED)
+        _log.warning("fast_path_off", uvicorn=installed, tested=TESTED)
     return settings.fast_path and tested

@@ -13,7 +13,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from app.api.edge.middleware import CLOSE, STAMPS, Whole, line
+from app.api.edge.middleware import CLOSE_HEADER, STAMPS, Whole, line
 from app.api.edge.problems import AddressTooLong, HeadTooLarge, MalformedRequest
 from app.base.errors import RequestTimeout, ValiantError
 from app.base.settings import GiB, KiB
@@ -281,7 +281,7 @@ class _Beginning:
     def __call__(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         if headers is not self._headers:
             self._headers = headers
-            self.last = CLOSE in headers
+            self.last = CLOSE_HEADER in headers
             self._text = b"".join(map(line, (*headers, *STAMPS)))
         return self._text
 

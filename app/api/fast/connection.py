@@ -14,7 +14,7 @@ import numpy as np
 
 from app.api.edge.middleware import Fields, Whole
 from app.api.fast.bounded_connection import LIGHT_BYTES, BoundedConnection, LingeringTransport, beginning
-from app.api.fast.head import END, LONGEST
+from app.api.fast.head import END, MAX_HEAD_BYTES
 from app.api.fast.head_cache import NO_HEAD, Found, HeadCache, PreparedRequest
 from app.api.fast.route import Application
 from app.api.fast.write_batching import Gathering, turn_of
@@ -140,27 +140,27 @@ class Connection(BoundedConnection):
                 self._rest += view[start:stop]
                 self.flow.pause_reading()  # not before: of who is being read it is known that they are there
                 return
-            found = None
+            request = None
             if self._at_rest():
-                found = self._recent.again(text, start, stop) or self._first(text, start, stop)
-            if found is None:
+                request = self._recent.again(text, start, stop) or self._first(text, start, stop)
+            if request is None:
                 super().data_received(bytes(view[start:stop]))
                 return
-            end, prepared, own = found
+            end, prepared, fields = request
             if stop - end < prepared.size:
-                clock, came, whole = self.loop.call_later(PATIENCE, self._look), stop - end, prepared.of(own)
+                clock, came, whole = self.loop.call_later(PATIENCE, self._look), stop - end, prepared.of(fields)
                 self._arriving = _Arriving(whole, bytes(view[start:end]), view[end:stop], came, came, clock)
                 self._arriving.room()  # others read to where it is now
                 return
             start = end + prepared.size
-            self._process(prepared, bytes(view[end:start]), own)
+            self._process(prepared, bytes(view[end:start]), fields)
             if self._ending:
                 return
 
     def _first(self, text: bytes | bytearray, start: int, stop: int) -> Found | None:
         """A head that is not like the one before. None for what takes the usual path."""
         end = text.find(END, start, stop) + len(END)
-        if not (len(END) < end - start <= LONGEST and text.startswith(b"POST ", start)):
+        if not (len(END) < end - start <= MAX_HEAD_BYTES and text.startswith(b"POST ", start)):
             return None
         head = bytes(memoryview(text)[start:end])
         prepared = self._heads[head]
@@ -190,8 +190,8 @@ class Connection(BoundedConnection):
             arriving.clock.cancel()
             super().data_received(arriving.head + arriving.body[: arriving.came])
 
-    def _process(self, prepared: PreparedRequest, body: Sent, own: Fields | None = None) -> None:
-        response = prepared.process(body) if own is None else prepared.process(body, own)
+    def _process(self, prepared: PreparedRequest, body: Sent, fields: Fields | None = None) -> None:
+        response = prepared.process(body) if fields is None else prepared.process(body, fields)
         if isinstance(response, tuple):
             self._send(response)
             return
@@ -209,8 +209,8 @@ class Connection(BoundedConnection):
         if self._ending:
             return
         self.flow.resume_reading()
-        rest, self._rest = self._rest, b""
-        self._read(rest, len(rest))
+        waiting, self._rest = self._rest, b""
+        self._read(waiting, len(waiting))
 
     def _send(self, response: Whole) -> None:
         self.send_whole(response)

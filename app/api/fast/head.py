@@ -6,7 +6,7 @@ from typing import NamedTuple
 import httptools
 
 END = b"\r\n\r\n"
-LONGEST = 2048
+MAX_HEAD_BYTES = 2048
 
 
 class Head(NamedTuple):
@@ -31,8 +31,8 @@ def apart(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     parts = OWN.split(text)
     if len(parts) == 1:
         return text, []
-    own = [(name.lower(), value.strip(b" ")) for name, value in zip(parts[1::3], parts[2::3], strict=True)]
-    return b"".join(parts[::3]), own
+    fields = [(name.lower(), value.strip(b" ")) for name, value in zip(parts[1::3], parts[2::3], strict=True)]
+    return b"".join(parts[::3]), fields
 
 
 UNUSUAL = frozenset({b"content-encoding", b"expect", b"transfer-encoding", b"upgrade"})

@@ -9,7 +9,7 @@ from app.api.edge.middleware import LINE, Fields, Own, Process
 from app.api.fast.head import OWN, apart
 from app.base.errors import ValiantError
 
-MOST = 1024
+MAX_CACHED_HEADS = 1024
 """Heads remembered."""
 NOWHERE = 0, 0
 
@@ -23,11 +23,11 @@ class PreparedRequest(NamedTuple):
     """Bytes before its numbers."""
     process: Process
 
-    def of(self, own: Fields | None) -> "PreparedRequest":
+    def of(self, fields: Fields | None) -> "PreparedRequest":
         """With fields of its own, if the request has any."""
-        if own is None:
+        if fields is None:
             return self
-        return PreparedRequest(self.size, self.lead, partial(self.process, own=own))
+        return PreparedRequest(self.size, self.lead, partial(self.process, fields=fields))
 
 
 Found = tuple[int, PreparedRequest, Fields | None]
@@ -78,37 +78,37 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
         start, stop = self._places.get(len(head), NOWHERE)
         # A head without the line is known by all its bytes, so what follows the line is the end of one.
         line = LINE.fullmatch(head, start, stop)
-        known = None if line is None else self.get(head[:start] + head[stop:])
-        if line is not None and known is not None:
-            return known.of(_own(line))
-        rest, own = apart(head)
+        cached = None if line is None else self.get(head[:start] + head[stop:])
+        if line is not None and cached is not None:
+            return cached.of(_own(line))
+        common, own_fields = apart(head)
         try:
-            found = self._find(rest)
+            prepared = self._find(common)
         except ValiantError:
             return None  # the usual path refuses it, or looks its key up
-        if not own:
-            return self._kept(head, found)
-        if len(own) == 1 and found is not None and (line := OWN.search(head)) is not None:
-            self._kept(rest, found)
+        if not own_fields:
+            return self._kept(head, prepared)
+        if len(own_fields) == 1 and prepared is not None and (line := OWN.search(head)) is not None:
+            self._kept(common, prepared)
             self._places[len(head)] = line.span()
-        return found and found.of(Own.of(own))
+        return prepared and prepared.of(Own.of(own_fields))
 
     def recent(self, head: bytes) -> RecentHead:
         """For the head after this one, which was found."""
-        if (known := self.get(head)) is not None:
-            return RecentHead(head, 0, b"", known)
+        if (cached := self.get(head)) is not None:
+            return RecentHead(head, 0, b"", cached)
         start, stop = self._places.get(len(head), NOWHERE)
         shared = self.get(head[:start] + head[stop:])
         return NO_HEAD if shared is None else RecentHead(head[:start], stop - start, head[stop:], shared)
 
-    def _kept(self, head: bytes, found: PreparedRequest | None) -> PreparedRequest | None:
-        if len(self) >= MOST:
+    def _kept(self, head: bytes, prepared: PreparedRequest | None) -> PreparedRequest | None:
+        if len(self) >= MAX_CACHED_HEADS:
             self.clear()
-        self[head] = found
-        return found
+        self[head] = prepared
+        return prepared
 
 
 def _own(line: re.Match[bytes]) -> Fields:
     """Those of a match of `LINE`."""
-    trace, given = line.groups()
-    return given.decode() if given else None, trace.decode() if trace else None
+    trace, request_id = line.groups()
+    return request_id.decode() if request_id else None, trace.decode() if trace else None

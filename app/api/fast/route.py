@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from app.composition.wiring import Services
 
 PLAIN_URL = re.compile(rb"/[A-Za-z0-9._~/:-]*(\?[A-Za-z0-9._~/:=&,;+-]*)?")
-MOST = 1024
-LONGEST = 256
+MAX_CACHED_ADDRESSES = 1024
+MAX_ADDRESS_LENGTH = 256
 """Addresses remembered, and the longest of them."""
 
 
@@ -79,7 +79,7 @@ class DirectRoute(GuardedRoute):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._remembered = lru_cache(MOST)(self._respond)
+        self._remembered = lru_cache(MAX_CACHED_ADDRESSES)(self._respond)
         super().__init__(*args, **kwargs)
 
     @staticmethod
@@ -98,8 +98,8 @@ class DirectRoute(GuardedRoute):
         body = await read(receive, headers, app.settings)
         if not body:
             raise EmptyBody
-        found = self.respond(scope["path_params"], scope["query_string"], headers)
-        reply = found(Call(app, scope["headers"], headers), body)
+        respond = self.respond(scope["path_params"], scope["query_string"], headers)
+        reply = respond(Call(app, scope["headers"], headers), body)
         return reply if isinstance(reply, Reply) else await _unless_gone(reply, receive)
 
     async def process(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,14 +121,14 @@ class DirectRoute(GuardedRoute):
     def respond(self, path: Mapping[str, str], query: bytes, headers: Headers) -> Respond:
         """The handler of bodies. Raises UnsupportedMediaType, RequestValidationError, and what the function raises."""
         values = [headers.get(name) for name in READ]
-        short = len(query) + sum(len(value or b"") for value in values) <= LONGEST
+        short = len(query) + sum(len(value or b"") for value in values) <= MAX_ADDRESS_LENGTH
         return (self._remembered if short else self._respond)(tuple(path.items()), query, *values)
 
     def _respond(self, path: tuple[tuple[str, str], ...], query: bytes, *values: bytes | None) -> Respond:
         sent = {name: value for name, value in zip(READ, values, strict=True) if value is not None}
         demanded = self.demand(sent)
-        found: Respond = self.endpoint(body=b"", **demanded, **self._parameters(dict(path), query, sent))
-        return found
+        respond: Respond = self.endpoint(body=b"", **demanded, **self._parameters(dict(path), query, sent))
+        return respond
 
     def _parameters(self, path: Mapping[str, str], query: bytes, sent: Headers) -> Mapping[str, Any]:
         """The parameters as declared, by name. Raises RequestValidationError, and InvalidRequest for others."""
@@ -136,12 +136,12 @@ class DirectRoute(GuardedRoute):
         self.demand_known(in_address)
         values: dict[str, Any] = {}
         errors: list[Any] = []
-        for fields, given in (
+        for fields, received in (
             (self.dependant.path_params, path),
             (self.dependant.query_params, in_address),
             (self.dependant.header_params, Given(raw=list(sent.items()))),
         ):
-            good, bad = request_params_to_args(fields, given)
+            good, bad = request_params_to_args(fields, received)
             values |= good
             errors += bad
         if errors:
@@ -177,16 +177,16 @@ class Application(FastAPI):
         """Once all routes are there: to these, with what is around the framework too."""
         self._direct_routes = routes
         self._direct = surround(_dispatch)
-        self._at = lru_cache(MOST)(self._find)
-        self._shared = lru_cache(MOST)(self._prepared)
+        self._at = lru_cache(MAX_CACHED_ADDRESSES)(self._find)
+        self._shared = lru_cache(MAX_CACHED_ADDRESSES)(self._prepared)
         self.heads = HeadCache(self._shared)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= LONGEST:
-            found = None if self.hosts.is_cross_origin(scope["headers"]) else self._at(scope["path"])
-            if found is not None:
+        if scope["type"] == "http" and scope["method"] == "POST" and len(scope["path"]) <= MAX_ADDRESS_LENGTH:
+            matched = None if self.hosts.is_cross_origin(scope["headers"]) else self._at(scope["path"])
+            if matched is not None:
                 scope["app"] = self
-                scope.update(found)
+                scope.update(matched)
                 await self._direct(scope, receive, send)
                 return
         await super().__call__(scope, receive, send)
@@ -205,9 +205,9 @@ class Application(FastAPI):
     def _find(self, path: str) -> Mapping[str, Any] | None:
         """The entries that the framework would add to the scope."""
         for route in self._direct_routes:
-            found = route.path_regex.match(path)
-            if found:
-                return {"route": route, "path_params": found.groupdict()}
+            match = route.path_regex.match(path)
+            if match:
+                return {"route": route, "path_params": match.groupdict()}
         return None
 
     def _prepared(self, head: bytes) -> PreparedRequest | None:
@@ -226,23 +226,23 @@ class Application(FastAPI):
             return None
         address, _, query = requested.url.partition(b"?")
         path = address.decode()
-        found = self._find(path) if len(path) <= LONGEST else None
-        if found is None:
+        matched = self._find(path) if len(path) <= MAX_ADDRESS_LENGTH else None
+        if matched is None:
             return None
-        own = {"type": "http", "app": self, "method": "POST", "path": path, "headers": requested.headers}
-        headers = headers_of(own)
-        route: DirectRoute = found["route"]
+        scope = {"type": "http", "app": self, "method": "POST", "path": path, "headers": requested.headers}
+        headers = headers_of(scope)
+        route: DirectRoute = matched["route"]
         if caller is not None:
-            route.allow(caller, found["path_params"])
+            route.allow(caller, matched["path_params"])
         try:
             self.hosts.check(requested.headers)
-            respond = route.respond(found["path_params"], query, headers)
+            respond = route.respond(matched["path_params"], query, headers)
         except (ValiantError, RequestValidationError):
             return None
         admitted = None if caller is None else (caller, self.services.access.check)
-        known = CachedRequest(self._direct, {**own, **found}, admitted)
+        cached_request = CachedRequest(self._direct, {**scope, **matched}, admitted)
         respond = partial(respond, Call(self, requested.headers, headers))
-        return PreparedRequest(requested.size, route.lead(headers), known.processor(respond))
+        return PreparedRequest(requested.size, route.lead(headers), cached_request.processor(respond))
 
     def _pass(self, requested: Head | None) -> Pass | None:
         """The pass of the caller; None where no key is needed.
@@ -252,10 +252,10 @@ class Application(FastAPI):
         """
         if not self.settings.needs_keys:
             return None
-        own = None if requested is None else self.services.access.known(credential(requested.headers, "POST"))
-        if own is None:
+        caller = None if requested is None else self.services.access.known(credential(requested.headers, "POST"))
+        if caller is None:
             raise CredentialInvalid
-        return own
+        return caller
 
 
 async def _dispatch(scope: Scope, receive: Receive, send: Send) -> None:

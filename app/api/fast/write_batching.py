@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from app.api.fast.bounded_connection import LingeringTransport
 
-LONGEST = 1e-3
+MAX_WAIT_SECONDS = 1e-3
 """Seconds that a response waits for those to other requests that came with its own."""
 
 
@@ -28,7 +28,7 @@ class Turn:
             self._loop.call_soon(self._end)
         if first:
             self._waiting.append(out)
-        if now - self._since > LONGEST:
+        if now - self._since > MAX_WAIT_SECONDS:
             self._end()
 
     def _end(self) -> None:

@@ -41,11 +41,11 @@ def seconds(timeout: str | None) -> float | None:
     """The seconds of X-Request-Timeout. Raises InvalidRequest."""
     if timeout is None:
         return None
-    given = float(timeout) if DECIMAL.fullmatch(timeout) else 0.0
-    if not 0 < given <= LONGEST_TIMEOUT:
+    number = float(timeout) if DECIMAL.fullmatch(timeout) else 0.0
+    if not 0 < number <= LONGEST_TIMEOUT:
         fault = Fault("/header/X-Request-Timeout", f"It is seconds: more than 0, at most {LONGEST_TIMEOUT}.")
         raise InvalidRequest(faults=[fault])
-    return given
+    return number
 
 
 ServicesDep = Annotated["Services", Depends(_services)]

@@ -109,19 +109,19 @@ def _options(
 ) -> ReadOptions:
     """Raises InvalidRequest with every fault. where: first steps of its pointers."""
     faults: list[Fault] = []
-    known = None if encoding is None else encoding_named(encoding)
-    if encoding is not None and known is None:
+    codec = None if encoding is None else encoding_named(encoding)
+    if encoding is not None and codec is None:
         detail = f"There is no encoding {quoted(encoding)}{one_of(encoding, ENCODINGS)}"
         faults.append(Fault(place(*where, "encoding"), detail, "unknown_encoding"))
-    given = {} if kinds is None else parse(kinds.encode("utf-8", "surrogatepass"), max_depth=2)
-    faults += islice(_kind_faults(given, *where, "kinds"), MAX_LISTED_FAULTS + 1)
-    if faults or not isinstance(given, dict):
+    kinds_ = {} if kinds is None else parse(kinds.encode("utf-8", "surrogatepass"), max_depth=2)
+    faults += islice(_kind_faults(kinds_, *where, "kinds"), MAX_LISTED_FAULTS + 1)
+    if faults or not isinstance(kinds_, dict):
         raise InvalidRequest(faults=faults)
     return ReadOptions(
         header=header or HeaderRow.DETECT,
-        encoding=known,
+        encoding=codec,
         missing=list(missing or ()),
-        kinds=given,
+        kinds=kinds_,
         **{name: value for name, value in others.items() if value is not None},
     )
 

@@ -98,8 +98,8 @@ class _Form:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The part of `chunk` that belongs to the file."""
         self._parser.write(chunk)
-        found, self._file = self._file, []
-        return found
+        parts, self._file = self._file, []
+        return parts
 
     def finish(self) -> None:
         self._parser.finalize()

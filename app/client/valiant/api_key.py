@@ -46,8 +46,8 @@ class AccessControl(Record[M]):
     @operation
     def me(self) -> Steps[dict[str, Any]]:
         """The key that is sent, its project, and what it may do."""
-        found: dict[str, Any] = yield from self._json("GET", "me")
-        return found
+        record: dict[str, Any] = yield from self._json("GET", "me")
+        return record
 
     @operation
     def keys(self, limit: int | None = None) -> Steps[list[ApiKey[M]]]:
@@ -99,5 +99,5 @@ class AccessControl(Record[M]):
     @operation
     def usage(self) -> Steps[dict[str, Any]]:
         """The quotas of the project, and what it uses of them."""
-        found: dict[str, Any] = yield from self._json("GET", "usage")
-        return found
+        usage: dict[str, Any] = yield from self._json("GET", "usage")
+        return usage

@@ -34,7 +34,7 @@ from .version_commands import Add, add_version_commands
 FAILED, WRONG_ARGUMENTS, JOB_FAILED, REFUSED, DRIFTED = 1, 2, 3, 4, 5
 INTERRUPTED = 130
 """The exit code of a shell after Ctrl-C: 128 and the number of the signal."""
-SHOWN = 20
+MAX_LISTED = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -155,9 +155,9 @@ def _print(result: Any, *, as_json: bool) -> None:
     """A record, or a list with the table that shows it; nothing where the command has printed by itself."""
     if result is None:
         return
-    found, table = result if isinstance(result, tuple) else (result, result.overview())
+    records, table = result if isinstance(result, tuple) else (result, result.overview())
     if as_json:
-        fields = [each.fields for each in found] if isinstance(found, list) else found.fields
+        fields = [each.fields for each in records] if isinstance(records, list) else records.fields
         print(json.dumps(fields, ensure_ascii=False, indent=1))
     else:
         print(table.text(os.get_terminal_size().columns if sys.stdout.isatty() else None))
@@ -188,8 +188,8 @@ def _upload(service: Client, table: Path, name: str | None = None, resume: str |
             line.end()
 
 
-def _train(service: Client, table: str, target: str | None, model: str | None, algorithm: str, **rest: Any) -> Any:
-    fields = dict(rest["set"])
+def _train(service: Client, table: str, target: str | None, model: str | None, algorithm: str, **options: Any) -> Any:
+    fields = dict(options["set"])
     return service.train(_table_of(service, table), target, model=model, algorithm=algorithm, **fields)
 
 
@@ -198,14 +198,14 @@ def _table_of(service: Client, table: str) -> Dataset[Any]:
     return _upload(service, Path(table)) if Path(table).is_file() else service.dataset(table)
 
 
-def _import(service: Client, file: Path, model: str | None, file_format: str | None, **rest: Any) -> Any:
-    found = file_format or FILE_FORMATS.get(file.suffix)
-    if found is None:
+def _import(service: Client, file: Path, model: str | None, file_format: str | None, **options: Any) -> Any:
+    form = file_format or FILE_FORMATS.get(file.suffix)
+    if form is None:
         raise argparse.ArgumentError(None, f"the suffix of {file.name!r} names no format: give --format")
-    if found == SKLEARN:
-        rows = None if rest["check"] is None else read_rows(rest["check"])
-        return service.import_estimator(load(file), model or file.stem, check=rows, **dict(rest["set"]))
-    return service.import_file(file, model, file_format=found, **{"check": rest["check"], **dict(rest["set"])})
+    if form == SKLEARN:
+        rows = None if options["check"] is None else read_rows(options["check"])
+        return service.import_estimator(load(file), model or file.stem, check=rows, **dict(options["set"]))
+    return service.import_file(file, model, file_format=form, **{"check": options["check"], **dict(options["set"])})
 
 
 def _convert(_: Client, file: Path, output: Path) -> None:
@@ -240,13 +240,13 @@ def _copy(table: Dataset[Any]) -> None:
 
 def _models(service: Client, model: str | None) -> tuple[list[Record[Any]], SummaryTable]:
     if model is None:
-        found: list[Any] = service.models()
-        rows = [[each.name, len(each.versions), each.latest_version, each.as_aliases()] for each in found]
-        return found, SummaryTable("", ("model", "versions", "newest", "aliases"), rows)
+        records: list[Any] = service.models()
+        rows = [[each.name, len(each.versions), each.latest_version, each.as_aliases()] for each in records]
+        return records, SummaryTable("", ("model", "versions", "newest", "aliases"), rows)
     named = service.model(model)
-    found = [named.version(number) for number in reversed(named.versions)]
-    rows = [[each.version, each.algorithm, each.task, *_first_metric(each), each.created_at[:10]] for each in found]
-    return found, SummaryTable(
+    records = [named.version(number) for number in reversed(named.versions)]
+    rows = [[each.version, each.algorithm, each.task, *_first_metric(each), each.created_at[:10]] for each in records]
+    return records, SummaryTable(
         f"{model}: {named.as_aliases() or 'no aliases'}",
         ("version", "algorithm", "task", "metric", "value", "created"),
         rows,
@@ -259,17 +259,17 @@ def _first_metric(version: Any) -> tuple[str, str]:
 
 
 def _report(service: Client, model: str, version: int | None, output: Path | None) -> Any:
-    found = service.model(model).version(version)
+    record = service.model(model).version(version)
     if output is None:
-        return found.report
-    found.save_report(output)
+        return record.report
+    record.save_report(output)
     return None
 
 
 def _jobs(service: Client, job: str | None, follow: bool, state: str | None) -> Any:
     if job is not None:
         return service.job(job).wait() if follow else service.job(job)
-    listed = service.jobs(SHOWN, state=state)
+    listed = service.jobs(MAX_LISTED, state=state)
     if follow:
         return next((each.wait() for each in listed if not each.finished), None)
     rows = [[each.name or each.id, each.kind, _state(each), each.model] for each in listed]
@@ -284,11 +284,11 @@ def _state(job: Job[Any]) -> str:
 def _datasets(service: Client, dataset: str | None) -> Any:
     if dataset is not None:
         return service.dataset(dataset)
-    found = service.datasets(SHOWN)
+    records = service.datasets(MAX_LISTED)
     rows = [
-        [each.name or each.id, each.rows, len(each.columns), each.file_format, each.created_at[:19]] for each in found
+        [each.name or each.id, each.rows, len(each.columns), each.file_format, each.created_at[:19]] for each in records
     ]
-    return found, SummaryTable("", ("dataset", "rows", "columns", "format", "created"), rows)
+    return records, SummaryTable("", ("dataset", "rows", "columns", "format", "created"), rows)
 
 
 def _existing(text: str) -> Path:

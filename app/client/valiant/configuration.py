@@ -18,8 +18,8 @@ def configured(url: str | None = None, key: str | None = None) -> Connection:
     """The first that is given of each. The key of a file goes only to the address of the same file."""
     stored = _stored()
     address = (url or os.environ.get("VALIANT_URL") or stored.get("url") or DEFAULT_URL).rstrip("/")
-    own = stored.get("key") if address == stored.get("url") else None
-    return Connection(address, key or os.environ.get("VALIANT_KEY") or own)
+    stored_key = stored.get("key") if address == stored.get("url") else None
+    return Connection(address, key or os.environ.get("VALIANT_KEY") or stored_key)
 
 
 def store(url: str, key: str | None) -> Path:
@@ -37,10 +37,10 @@ def store(url: str, key: str | None) -> Path:
 
 def _stored() -> dict[str, str]:
     try:
-        found = tomllib.loads(_path().read_text())
+        settings = tomllib.loads(_path().read_text())
     except FileNotFoundError:
         return {}
-    return {name: str(value) for name, value in found.items()}
+    return {name: str(value) for name, value in settings.items()}
 
 
 def _path() -> Path:

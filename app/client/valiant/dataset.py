@@ -46,8 +46,8 @@ class Dataset(Record[M]):
     def preview(self, limit: int = 10, offset: int = 0, columns: Sequence[str] | None = None) -> Steps[dict[str, Any]]:
         """A window of the table: `columns`, and `data` row by row."""
         query = {"limit": limit, "offset": offset, "columns": columns}
-        found: dict[str, Any] = yield from self._json("GET", "datasets", self.id, "rows", query=query)
-        return found
+        page: dict[str, Any] = yield from self._json("GET", "datasets", self.id, "rows", query=query)
+        return page
 
     @operation
     def download(self, path: str | Path) -> Steps[Path]:

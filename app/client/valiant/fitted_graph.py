@@ -14,7 +14,7 @@ from .fitted_parts import Check, Fitted, NotImportable, classes_of, columns_of, 
 
 LABELS = "predicted class"
 """Column of the check: where probabilities saturate, the class is not that of the largest."""
-CLOSE = 1e-9
+RELATIVE_TOLERANCE = 1e-9
 """Relative difference up to which a graph that computes with 64 bits predicts as scikit-learn does."""
 
 
@@ -29,10 +29,10 @@ def fitted_graph(estimator: Any, rows: Any) -> Fitted:
     cells = np.ascontiguousarray(np.asarray(rows, np.float64))
     if cells.ndim != 2 or cells.shape[1] != len(names):
         raise NotImportable(f"The rows of the check do not have the {len(names)} columns of the estimator.")
-    own = estimator.predict_proba if hasattr(estimator, "predict_proba") else estimator.predict
-    if classes and own == estimator.predict:
+    predict = estimator.predict_proba if hasattr(estimator, "predict_proba") else estimator.predict
+    if classes and predict == estimator.predict:
         raise NotImportable(f"{kind} gives no probabilities: calibrate it there first.")
-    expected = np.asarray(own(named(cells, estimator)), np.float64).reshape(len(cells), -1)
+    expected = np.asarray(predict(named(cells, estimator)), np.float64).reshape(len(cells), -1)
     predictions = [f"predicted {place}" for place in range(expected.shape[1])]
     written = io.StringIO()
     table = csv.writer(written)
@@ -94,4 +94,6 @@ def _predicts(graph: bytes, cells: Any, expected: Any) -> bool:
     except Exception:  # noqa: BLE001  it is not here, or lacks an operator in this precision
         return False
     scale = float(np.abs(expected).max()) or 1.0
-    return values.size == expected.size and bool(np.abs(values.ravel() - expected.ravel()).max() <= CLOSE * scale)
+    return values.size == expected.size and bool(
+        np.abs(values.ravel() - expected.ravel()).max() <= RELATIVE_TOLERANCE * scale
+    )

@@ -12,7 +12,7 @@ from .fitted_parts import Fitted, NotImportable, classes_of, columns_of, describ
 
 PIPELINE = "Pipeline"
 LEAST_ROWS, MOST_ROWS, MOST_CELLS = 20, 1000, 1_000_000
-CLOSE = 1e-12
+ABSOLUTE_TOLERANCE = 1e-12
 """Relative difference up to which a function of the sums is that of the estimator."""
 
 
@@ -44,8 +44,8 @@ def fitted_linear(estimator: Any) -> Fitted:
     base = np.broadcast_to(np.asarray(last.intercept_, np.float64).ravel(), len(coef))
     plain = coef / inputs.scale
     rows = _probe_rows(inputs)
-    own = named(rows, estimator)
-    transform, sums, predicted = (_of_classes if classes else _of_numbers)(estimator, kind, own)
+    named_rows = named(rows, estimator)
+    transform, sums, predicted = (_of_classes if classes else _of_numbers)(estimator, kind, named_rows)
     document = described(last, columns_of(estimator), rows) | {
         "format_name": "valiant-linear",
         "transform": transform,
@@ -138,7 +138,7 @@ def _of_classes(estimator: Any, kind: str, rows: Any) -> tuple[str, Any, Any]:
     else:
         powers = np.exp(sums - sums.max(axis=1, keepdims=True))
         made, predicted = powers / powers.sum(axis=1, keepdims=True), shares
-    if not np.allclose(made, predicted, rtol=1e-9, atol=CLOSE):
+    if not np.allclose(made, predicted, rtol=1e-9, atol=ABSOLUTE_TOLERANCE):
         raise NotImportable(f"The probabilities of this {kind} are no logistic function, or softmax, of its sums.")
     return ("sigmoid" if single else "softmax"), sums, predicted
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .fitted_parts import Fitted, NotImportable, classes_of, columns_of, described, named, written
 
 LEAST_ROWS, MOST_ROWS = 1000, 5000
-LARGEST = sys.float_info.max
+MAX_FLOAT = sys.float_info.max
 """In place of an infinite threshold, which all but missing values are below."""
 
 
@@ -30,52 +30,52 @@ def fitted_trees(estimator: Any) -> Fitted:
     """The trees of an estimator, its classes and its own predictions of probe rows. Raises NotImportable."""
     import numpy as np  # noqa: PLC0415  scikit-learn has it; the client itself does not need it
 
-    found = READERS[type(estimator).__name__](estimator)
+    ensemble = READERS[type(estimator).__name__](estimator)
     classes = classes_of(estimator)
-    rows = _probe_rows(estimator, found)
-    own = named(rows, estimator)
-    predicted = estimator.predict_proba(own) if classes else estimator.predict(own)
+    rows = _probe_rows(estimator, ensemble)
+    named_rows = named(rows, estimator)
+    predicted = estimator.predict_proba(named_rows) if classes else estimator.predict(named_rows)
     predicted = np.asarray(predicted, np.float64).reshape(len(rows), -1)
-    if len(found.base) == 1 and classes:
+    if len(ensemble.base) == 1 and classes:
         predicted = predicted[:, 1:]
     document = described(estimator, columns_of(estimator), rows) | {
         "format_name": "valiant-trees",
-        "transform": found.transform,
-        "sigmoid": found.sigmoid,
-        "single": found.single,
-        "average": found.average,
-        "base": found.base,
-        "trees": found.trees,
-        "sums": _sums(estimator, found, own, predicted).tolist(),
+        "transform": ensemble.transform,
+        "sigmoid": ensemble.sigmoid,
+        "single": ensemble.single,
+        "average": ensemble.average,
+        "base": ensemble.base,
+        "trees": ensemble.trees,
+        "sums": _sums(estimator, ensemble, named_rows, predicted).tolist(),
         "predictions": predicted.tolist(),
     }
     return written(document)
 
 
-def _sums(estimator: Any, found: _Sum, rows: Any, predicted: Any) -> Any:
+def _sums(estimator: Any, ensemble: _Sum, rows: Any, predicted: Any) -> Any:
     """Before the transform, by the estimator's own function."""
     import numpy as np  # noqa: PLC0415
 
-    if found.transform == "identity":
+    if ensemble.transform == "identity":
         return predicted
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(rows), np.float64).reshape(len(rows), -1)
     return np.log(predicted)  # of the transform `exponential` alone
 
 
-def _probe_rows(estimator: Any, found: _Sum) -> Any:
+def _probe_rows(estimator: Any, ensemble: _Sum) -> Any:
     """(n, d): each threshold and the numbers beside it, of 32 and of 64 bits, among random ones of other columns."""
     import numpy as np  # noqa: PLC0415
 
     rng, tried = np.random.default_rng(0), []
     for column in range(estimator.n_features_in_):
-        at = [
+        thresholds = [
             threshold
-            for tree in found.trees
-            for of, threshold in zip(tree["column"], tree["threshold"], strict=True)
-            if of == column
+            for tree in ensemble.trees
+            for split_column, threshold in zip(tree["column"], tree["threshold"], strict=True)
+            if split_column == column
         ]
-        bounds = np.unique([threshold for threshold in at if threshold < LARGEST])
+        bounds = np.unique([threshold for threshold in thresholds if threshold < MAX_FLOAT])
         single = bounds.astype(np.float32)
         near = [bounds, *(np.nextafter(bounds, end) for end in (-np.inf, np.inf)), single.astype(np.float64)]
         near += [np.nextafter(single, np.float32(end)).astype(np.float64) for end in (-np.inf, np.inf)]
@@ -125,12 +125,15 @@ def _record(tree: Any, value: Any, output: int) -> dict[str, Any]:
     missing = getattr(tree, "missing_go_to_left", None)
     return {
         "output": output,
-        "column": [-1 if ends else int(at) for ends, at in zip(leaf, tree.feature, strict=True)],
-        "threshold": [0.0 if ends else min(float(at), LARGEST) for ends, at in zip(leaf, tree.threshold, strict=True)],
+        "column": [-1 if ends else int(column) for ends, column in zip(leaf, tree.feature, strict=True)],
+        "threshold": [
+            0.0 if ends else min(float(threshold_), MAX_FLOAT)
+            for ends, threshold_ in zip(leaf, tree.threshold, strict=True)
+        ],
         "left": tree.children_left.tolist(),
         "right": tree.children_right.tolist(),
-        "missing_left": [False] * len(leaf) if missing is None else [bool(one) for one in missing],
-        "value": [float(one) if ends else 0.0 for ends, one in zip(leaf, value, strict=True)],
+        "missing_left": [False] * len(leaf) if missing is None else [bool(flag) for flag in missing],
+        "value": [float(number) if ends else 0.0 for ends, number in zip(leaf, value, strict=True)],
     }
 
 
@@ -170,14 +173,15 @@ def _hist_record(nodes: Any, output: int) -> dict[str, Any]:
     leaf = nodes["is_leaf"].astype(bool)
     return {
         "output": output,
-        "column": [-1 if ends else int(at) for ends, at in zip(leaf, nodes["feature_idx"], strict=True)],
+        "column": [-1 if ends else int(column) for ends, column in zip(leaf, nodes["feature_idx"], strict=True)],
         "threshold": [
-            0.0 if ends else min(float(at), LARGEST) for ends, at in zip(leaf, nodes["num_threshold"], strict=True)
+            0.0 if ends else min(float(threshold), MAX_FLOAT)
+            for ends, threshold in zip(leaf, nodes["num_threshold"], strict=True)
         ],
         "left": nodes["left"].astype(int).tolist(),
         "right": nodes["right"].astype(int).tolist(),
         "missing_left": nodes["missing_go_to_left"].astype(bool).tolist(),
-        "value": [float(one) if ends else 0.0 for ends, one in zip(leaf, nodes["value"], strict=True)],
+        "value": [float(number) if ends else 0.0 for ends, number in zip(leaf, nodes["value"], strict=True)],
     }
 
 

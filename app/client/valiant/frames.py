@@ -81,8 +81,8 @@ def like(frame: Any, table: Any) -> Any:
     """The table as the same kind of frame, of pandas with the same index if it has as many rows."""
     match _package(frame):
         case "pandas":
-            found = table.to_pandas()
-            return found.set_axis(frame.index) if len(found) == len(frame) else found
+            pandas = table.to_pandas()
+            return pandas.set_axis(frame.index) if len(pandas) == len(frame) else pandas
         case "polars":
             return sys.modules["polars"].from_arrow(table)
     return table
@@ -97,8 +97,8 @@ def restored(frame: Any, table: Any) -> Any:
     schema = _pyarrow().table(frame.reset_index(drop=True) if _package(frame) == "pandas" else frame)
     columns = [_typed(table[name], schema[name]) for name in table.column_names]
     made = _pyarrow().table(columns, names=table.column_names).replace_schema_metadata(schema.schema.metadata)
-    found = like(frame, made)
-    return found.cast(frame.schema) if _package(frame) == "polars" else found
+    typed = like(frame, made)
+    return typed.cast(frame.schema) if _package(frame) == "polars" else typed
 
 
 def _typed(column: Any, example: Any) -> Any:
@@ -108,8 +108,8 @@ def _typed(column: Any, example: Any) -> Any:
     import pyarrow.compute as pc  # noqa: PLC0415
 
     categories = example.combine_chunks().dictionary
-    texts, known = (each.cast(pa.large_string()) for each in (column.combine_chunks(), categories))
-    places = pc.index_in(texts, value_set=known).cast(example.type.index_type)
+    texts, known_texts = (each.cast(pa.large_string()) for each in (column.combine_chunks(), categories))
+    places = pc.index_in(texts, value_set=known_texts).cast(example.type.index_type)
     return pa.DictionaryArray.from_arrays(places, categories, ordered=example.type.ordered)
 
 

@@ -61,9 +61,9 @@ def _revoke(service: Client, key: str) -> None:
 
 
 def list_keys(service: Client) -> tuple[list[ApiKey[Any]], SummaryTable]:
-    found = service.keys()
-    rows = [[each.id, each.name, each.prefix, " ".join(each.scopes), _until(each)] for each in found]
-    return found, SummaryTable("", ("id", "name", "begins with", "scopes", "until"), rows)
+    keys = service.keys()
+    rows = [[each.id, each.name, each.prefix, " ".join(each.scopes), _until(each)] for each in keys]
+    return keys, SummaryTable("", ("id", "name", "begins with", "scopes", "until"), rows)
 
 
 def _until(key: ApiKey[Any]) -> str:

@@ -56,8 +56,8 @@ class _Predicting(Record[M]):
         if frames.is_array(rows):
             headers = {**self._newest(query), "Content-Type": frames.NPY}
             body = {"content": frames.npy(rows), "headers": headers}
-        found = yield from self._json(*self._query("predict"), query=query, **body)
-        return frames.array(found["predictions"]) if frames.is_array(rows) else Prediction(self.driver, found)
+        response = yield from self._json(*self._query("predict"), query=query, **body)
+        return frames.array(response["predictions"]) if frames.is_array(rows) else Prediction(self.driver, response)
 
     if TYPE_CHECKING:
 
@@ -75,7 +75,7 @@ class _Predicting(Record[M]):
         predict = operation(_predict)
 
     def _predict_table(self, frame: Any, query: dict[str, Any]) -> Steps[Any]:
-        found = []
+        parts = []
         for batch in frames.batches(frames.table_of(frame)):
             reply = yield from self._send(
                 *self._query("predict"),
@@ -83,10 +83,10 @@ class _Predicting(Record[M]):
                 content=b"".join(frames.packed(batch)),
                 headers={**self._newest(query), "Content-Type": frames.ARROW, "Accept": frames.ARROW},
             )
-            found.append(frames.unpacked(reply.body))
+            parts.append(frames.unpacked(reply.body))
             query = {name: value for name, value in query.items() if name != "alias"}
             query["version"] = reply.headers["x-model-version"]
-        return frames.like(frame, frames.joined(found))
+        return frames.like(frame, frames.joined(parts))
 
     @operation
     def query(
@@ -100,8 +100,8 @@ class _Predicting(Record[M]):
         whole = body if rows is None else {**frames.rows_of(rows), **body}
         chosen = {**self._chosen, "confidence": confidence}
         headers = self._newest(chosen)
-        found: dict[str, Any] = yield from self._json(*self._query(name), query=chosen, body=whole, headers=headers)
-        return found
+        response: dict[str, Any] = yield from self._json(*self._query(name), query=chosen, body=whole, headers=headers)
+        return response
 
     def _query(self, name: str) -> tuple[str, str, str, str]:
         return "POST", "models", self._model, name
@@ -174,8 +174,8 @@ class Version(_Predicting[M]):
     @operation
     def plots(self) -> Steps[list[dict[str, Any]]]:
         """The plots of the version: `name`, `title` and `description`."""
-        found: list[dict[str, Any]] = (yield from self._json("GET", *self._path, "plots"))["items"]
-        return found
+        plots: list[dict[str, Any]] = (yield from self._json("GET", *self._path, "plots"))["items"]
+        return plots
 
     @operation
     def plot(self, name: str, /, path: str | Path | None = None, theme: str = "light") -> Steps[Any]:
@@ -206,18 +206,18 @@ class Version(_Predicting[M]):
     @operation
     def cluster_names(self) -> Steps[dict[str, Any]]:
         """Names that a person has given to the clusters, with their `revision`."""
-        found: dict[str, Any] = yield from self._json("GET", *self._path, "names")
-        return found
+        names: dict[str, Any] = yield from self._json("GET", *self._path, "names")
+        return names
 
     @operation
     def name_clusters(
         self, names: Sequence[Mapping[str, Any]], if_revision: int | None = None
     ) -> Steps[dict[str, Any]]:
         """Give names to the clusters: these, and no others."""
-        found: dict[str, Any] = yield from self._json(
+        record: dict[str, Any] = yield from self._json(
             "PUT", *self._path, "names", body={"names": names}, headers=_condition(if_revision)
         )
-        return found
+        return record
 
     @operation
     def cluster_name_changes(self, limit: int | None = None) -> Steps[list[dict[str, Any]]]:

@@ -34,8 +34,8 @@ class OnlineSession(Record[M]):
     def play(self, /, rows: Any, revision: int | None = None, **body: Any) -> Steps[dict[str, Any]]:
         """Play rounds in order, exactly once also when the connection is lost: the predictions before each label."""
         whole = {**frames.rows_of(rows), "revision": revision, **body}
-        found: dict[str, Any] = yield from self._json("POST", "sessions", self.id, "rounds", body=whole)
-        return found
+        response: dict[str, Any] = yield from self._json("POST", "sessions", self.id, "rounds", body=whole)
+        return response
 
     @operation
     def refresh(self) -> Steps["OnlineSession[M]"]:

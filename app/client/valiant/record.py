@@ -86,14 +86,14 @@ def plain(value: Any) -> Any:
 
 def items(driver: "Sync | Async", *parts: object, limit: int | None = None, **query: Any) -> Steps[list[Any]]:
     """The items of all pages of a list, at most `limit`."""
-    found: list[Any] = []
+    items: list[Any] = []
     cursor = None
-    while limit is None or len(found) < limit:
-        size = 100 if limit is None else min(100, limit - len(found))
+    while limit is None or len(items) < limit:
+        size = 100 if limit is None else min(100, limit - len(items))
         reply = yield from request(driver, "GET", *parts, query={"limit": size, "cursor": cursor, **query})
         page = reply.json()
-        found += page["items"]
+        items += page["items"]
         cursor = page.get("next_cursor")
         if cursor is None:
             break
-    return found
+    return items

@@ -118,8 +118,8 @@ class Service(Transfers[M]):
     @operation
     def validate(self, kind: str, /, **body: Any) -> Steps[dict[str, Any]]:
         """Dry run of a job: its memory and time, or every problem at once. Raises InvalidRequest."""
-        found: dict[str, Any] = yield from self._json("POST", "jobs", f"{kind}:validate", body=body)
-        return found
+        response: dict[str, Any] = yield from self._json("POST", "jobs", f"{kind}:validate", body=body)
+        return response
 
     @operation
     def dataset(self, reference: str) -> Steps[Dataset[M]]:
@@ -143,8 +143,8 @@ class Service(Transfers[M]):
         self, limit: int | None = None, *, state: str | None = None, name: str | None = None
     ) -> Steps[list[Job[M]]]:
         """Jobs, newest first; without their results."""
-        found = yield from items(self.driver, "jobs", limit=limit, state=state, name=name)
-        return [Job(self.driver, each) for each in found]
+        records = yield from items(self.driver, "jobs", limit=limit, state=state, name=name)
+        return [Job(self.driver, each) for each in records]
 
     @operation
     def model(self, name: str) -> Steps[Model[M]]:
@@ -170,8 +170,8 @@ class Service(Transfers[M]):
     @operation
     def algorithm(self, name: str) -> Steps[dict[str, Any]]:
         """One algorithm of the catalogue, with its method in full."""
-        found: dict[str, Any] = yield from self._json("GET", "algorithms", name)
-        return found
+        record: dict[str, Any] = yield from self._json("GET", "algorithms", name)
+        return record
 
     @operation
     def calculators(self) -> Steps[list[dict[str, Any]]]:
@@ -181,14 +181,14 @@ class Service(Transfers[M]):
     @operation
     def calculate(self, name: str, /, **body: Any) -> Steps[dict[str, Any]]:
         """A calculator of learning theory, such as `pac`."""
-        found: dict[str, Any] = yield from self._json("POST", "theory", name, body=body)
-        return found
+        result: dict[str, Any] = yield from self._json("POST", "theory", name, body=body)
+        return result
 
     @operation
     def measure(self, name: str, /, **body: Any) -> Steps[dict[str, Any]]:
         """A query without a model: `metrics` of predictions, or `distances` of rows."""
-        found: dict[str, Any] = yield from self._json("POST", name, body=body)
-        return found
+        result: dict[str, Any] = yield from self._json("POST", name, body=body)
+        return result
 
     @operation
     def open_session(self, /, **spec: Any) -> Steps[OnlineSession[M]]:
@@ -225,8 +225,8 @@ class Service(Transfers[M]):
         self, model: str | None = None, *, state: str | None = None, limit: int | None = None
     ) -> Steps[list[Review[M]]]:
         """Rows that wait for a label, or have one, newest first."""
-        found = yield from items(self.driver, "reviews", limit=limit, model=model, state=state)
-        return [Review(self.driver, each) for each in found]
+        records = yield from items(self.driver, "reviews", limit=limit, model=model, state=state)
+        return [Review(self.driver, each) for each in records]
 
     @operation
     def export_reviews(self, model: str, name: str = "reviews", *, again: bool = False) -> Steps[Dataset[M]]:

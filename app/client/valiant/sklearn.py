@@ -69,8 +69,8 @@ class _Estimator(BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  as scikit-learn has it
         """Those of the estimator, and every parameter of the algorithm, if the service is there to describe them."""
-        own = {"algorithm": self.algorithm, "model": self.model, "url": self.url}
-        return {**own, **self._described(), **self._params}
+        settings = {"algorithm": self.algorithm, "model": self.model, "url": self.url}
+        return {**settings, **self._described(), **self._params}
 
     def _described(self) -> Mapping[str, Any]:
         """Parameters of the algorithm; none where the service is away, since an estimator is printed without it."""
@@ -111,8 +111,8 @@ class _Estimator(BaseEstimator):
         if sample_weight is None:
             return table, target
         weights = _check_sample_weight(sample_weight, table, ensure_non_negative=True)
-        kept = weights > 0
-        return table.append_column(WEIGHTS, pa.array(weights)).filter(pa.array(kept)), target[kept]
+        weighted = weights > 0
+        return table.append_column(WEIGHTS, pa.array(weights)).filter(pa.array(weighted)), target[weighted]
 
     def _train(self, table: pa.Table, target: pa.Array) -> Self:
         columns: dict[str, Any] = {"features": [name for name in table.column_names if name != WEIGHTS]}
@@ -174,14 +174,14 @@ class ValiantClassifier(ClassifierMixin, _Estimator):
         return self._train(table, pa.array([str(label) for label in labels]))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        found = self._predicted(X)["prediction"].to_pylist()
+        labels = self._predicted(X)["prediction"].to_pylist()
         places = {str(label): place for place, label in enumerate(self.classes_)}
-        return self.classes_[[places[label] for label in found]]
+        return self.classes_[[places[label] for label in labels]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """(n, k), in the order of `classes_`."""
-        found = self._predicted(X)
-        return np.column_stack([found[f"probability_{label}"].to_numpy() for label in self.classes_])
+        predicted = self._predicted(X)
+        return np.column_stack([predicted[f"probability_{label}"].to_numpy() for label in self.classes_])
 
 
 class ValiantRegressor(RegressorMixin, _Estimator):
@@ -194,5 +194,5 @@ class ValiantRegressor(RegressorMixin, _Estimator):
         return self._train(table, pa.array(target.astype(np.float64)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._predicted(X)["prediction"].to_numpy()
-        return found
+        values: NDArray[np.float64] = self._predicted(X)["prediction"].to_numpy()
+        return values

@@ -98,8 +98,8 @@ class Job(Record[M]):
         if made := result.get("result_dataset"):
             return Dataset(self.driver, (yield from self._json("GET", "datasets", made)))
         if self.model is not None and self.version is not None:
-            found = yield from self._json("GET", "models", self.model, "versions", self.version)
-            return Version(self.driver, found)
+            record = yield from self._json("GET", "models", self.model, "versions", self.version)
+            return Version(self.driver, record)
         return self.result
 
     def _follow(self, timeout: float | None, progress: Progress) -> Steps[None]:

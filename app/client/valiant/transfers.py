@@ -73,8 +73,8 @@ class Transfers(AccessControl[M]):
         """Upload the file of a model, for a job `import`; its `id` is what the job names."""
         source = Path(path)
         source.open("rb").close()  # what cannot be read is refused before the request
-        kept: dict[str, Any] = yield from self._json("POST", "files", content=lambda: _chunks(source), headers=BYTES)
-        return kept
+        stored: dict[str, Any] = yield from self._json("POST", "files", content=lambda: _chunks(source), headers=BYTES)
+        return stored
 
     @operation
     def import_estimator(
@@ -94,12 +94,12 @@ class Transfers(AccessControl[M]):
         with `check`: rows (n, d) that the service has to predict as scikit-learn does. fields: those of the request,
         such as `target`. Raises NotImportable; JobFailed where the service would not predict alike.
         """
-        found = fitted(estimator, check)
-        kept = yield from self._json("POST", "files", content=found.content, headers=BYTES)
-        body = {"model": model, "file": kept["id"], **found.request, **fields}
-        if found.check is not None:
-            rows = yield from self._json("POST", "datasets", content=found.check.content, headers=BYTES)
-            body["check"] = found.check.described(rows["id"])
+        fitted_ = fitted(estimator, check)
+        stored = yield from self._json("POST", "files", content=fitted_.content, headers=BYTES)
+        body = {"model": model, "file": stored["id"], **fitted_.request, **fields}
+        if fitted_.check is not None:
+            rows = yield from self._json("POST", "datasets", content=fitted_.check.content, headers=BYTES)
+            body["check"] = fitted_.check.described(rows["id"])
         return (yield from self._end((yield from self._submit("import", body)), wait, timeout))
 
     @operation
@@ -115,13 +115,13 @@ class Transfers(AccessControl[M]):
         predict alike.
         """
         source = Path(path)
-        found = file_format or FILE_FORMATS.get(source.suffix)
-        if found is None:
+        form = file_format or FILE_FORMATS.get(source.suffix)
+        if form is None:
             raise NotImportable(f"The suffix of {source.name!r} names no format: give `file_format`.")
-        if found == SKLEARN:
+        if form == SKLEARN:
             raise NotImportable(f"{source.name!r} is a pickle: load it, and import the estimator.")
-        kept = yield from Transfers.upload_file.steps(self, source)
-        body = {"model": model or source.stem, "file": kept["id"], "file_format": found, **fields}
+        stored = yield from Transfers.upload_file.steps(self, source)
+        body = {"model": model or source.stem, "file": stored["id"], "file_format": form, **fields}
         if isinstance(check, Mapping):
             body["check"] = check
         elif check is not None:
@@ -135,8 +135,8 @@ class Transfers(AccessControl[M]):
     @operation
     def file(self, file_id: str) -> Steps[dict[str, Any]]:
         """Size, digest and expiry of an uploaded file of a model."""
-        found: dict[str, Any] = yield from self._json("GET", "files", file_id)
-        return found
+        record: dict[str, Any] = yield from self._json("GET", "files", file_id)
+        return record
 
     def _submit(self, kind: str, body: Mapping[str, Any]) -> Steps[Job[M]]:
         return Job(self.driver, (yield from self._json("POST", "jobs", kind, body=body)))

@@ -64,7 +64,7 @@ from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
-SMALLEST = float(np.finfo(float).tiny)
+MIN_ERROR = float(np.finfo(float).tiny)
 """Error that a tree is taken to have at least: the lightest row may weigh nothing beside the others."""
 
 
@@ -95,7 +95,7 @@ def fit(params: AdaBoost, data: Data, context: Context) -> Fit[State]:
         error = majority.error(result)
         if k == 1 or error >= 1 - 1 / k:
             break
-        vote = params.learning_rate * _vote(max(error, majority.weights.min() / 2, SMALLEST), k)
+        vote = params.learning_rate * _vote(max(error, majority.weights.min() / 2, MIN_ERROR), k)
         trees.append(planted(tree, data.levels, vote * np.eye(k), tree.value.argmax(axis=1)))
         votes.append(vote)
         errors.append(error)

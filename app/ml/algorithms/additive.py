@@ -141,16 +141,16 @@ class State(NamedTuple):
 def fit(params: Additive, data: Data, context: Context) -> Fit[State]:
     mean = float(np.average(data.y, weights=data.weights))
     if params.fit == "splines":
-        found = _smooth(data, mean)
+        smoothed = _smooth(data, mean)
     else:
-        found = (_backfitted if params.fit == "backfitting" else _stagewise)(params, data, mean, context)
-    return replace(found, state=found.state._replace(points=curve_points(data.x), categorical=data.levels > 0))
+        smoothed = (_backfitted if params.fit == "backfitting" else _stagewise)(params, data, mean, context)
+    return replace(smoothed, state=smoothed.state._replace(points=curve_points(data.x), categorical=data.levels > 0))
 
 
 def _smooth(data: Data, mean: float) -> Fit[State]:
-    found = fit_curves(data.x, data.y - mean, data.weights)
-    state = State(mean, (), np.zeros(0), curves=found.curves)
-    return Fit(state, converged=found.converged, iterations=found.steps)
+    fitted = fit_curves(data.x, data.y - mean, data.weights)
+    state = State(mean, (), np.zeros(0), curves=fitted.curves)
+    return Fit(state, converged=fitted.converged, iterations=fitted.steps)
 
 
 def _backfitted(params: Additive, data: Data, mean: float, context: Context) -> Fit[State]:
@@ -203,9 +203,9 @@ def _state(mean: float, taken: list[tuple[FittedLearner, float, int, float]]) ->
     )
 
 
-def _column(data: Data, rest: Vector, j: int) -> Data:
+def _column(data: Data, residuals: Vector, j: int) -> Data:
     """One column of the rows, and the target that it explains."""
-    return replace(data.columns(np.array([j])), y=_frozen(rest), targets=_frozen(rest[:, None]))
+    return replace(data.columns(np.array([j])), y=_frozen(residuals), targets=_frozen(residuals[:, None]))
 
 
 def _centred(column: Data, member: FittedLearner) -> tuple[Vector, float]:
@@ -249,8 +249,8 @@ def summary(params: Additive, state: State, units: ColumnUnits | None = None) ->
     with np.errstate(over="ignore"):  # what is not finite is null
         values = (points if units is None else units.values(points)).T
     curves = [
-        {"column": j} | _over(state, j, values[j, known]) | {"contributions": as_json(added[j, known])}
-        for j, known in enumerate(~np.isnan(state.points))
+        {"column": j} | _over(state, j, values[j, is_present]) | {"contributions": as_json(added[j, is_present])}
+        for j, is_present in enumerate(~np.isnan(state.points))
     ]
     return {"mean": state.mean, "curves": curves}
 

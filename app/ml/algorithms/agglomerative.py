@@ -162,8 +162,8 @@ def predict(params: Agglomerative, state: State, x: Matrix) -> Labels:
         nearest = item_places(x, len(state.labels))
     else:
         nearest = x.argmin(axis=1)
-    found: Labels = state.labels[nearest]
-    return found
+    nearest_labels: Labels = state.labels[nearest]
+    return nearest_labels
 
 
 def joined(params: Agglomerative, state: State, rows: Labels) -> tuple[Matrix, Matrix]:
@@ -174,8 +174,8 @@ def joined(params: Agglomerative, state: State, rows: Labels) -> tuple[Matrix, M
 def grouped(params: Agglomerative, state: State, groups: int) -> Labels:
     """(k,) of each cluster that of its first row, where the tree is cut into so many."""
     _, first = np.unique(state.labels, return_index=True)
-    found: Labels = labels(state.children, len(state.labels) - groups)[first]
-    return found
+    row_labels: Labels = labels(state.children, len(state.labels) - groups)[first]
+    return row_labels
 
 
 def tree(params: Agglomerative, state: State) -> RowTree:

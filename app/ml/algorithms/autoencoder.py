@@ -200,10 +200,12 @@ def _fitted(params: Autoencoder, state: State, data: Data, context: Context) -> 
     parts = 1 + state.hidden * params.layerwise
     network = state.network
     for place in range(parts - 1):
-        own = Watched(None, context.rng, part_of(lambda fraction, **_: context.progress(fraction), place, parts))
-        network = _with_layer_trained(params, network, place, learned, own)
-    own = Watched(held, context.rng, part_of(context.progress, parts - 1, parts), corruption)
-    network, end = trained(params, task, network, learned, own)
+        watch_of_part = Watched(
+            None, context.rng, part_of(lambda fraction, **_: context.progress(fraction), place, parts)
+        )
+        network = _with_layer_trained(params, network, place, learned, watch_of_part)
+    watch_of_part = Watched(held, context.rng, part_of(context.progress, parts - 1, parts), corruption)
+    network, end = trained(params, task, network, learned, watch_of_part)
     report = layer_report(task, rows, network, params.l2)
     ended = State(network, state.hidden, 0.0, begin, report.slopes, report.saturation)
     threshold = -low_quantile(-lost(params, ended, data.x), data.weights, params.contamination)
@@ -220,11 +222,11 @@ def _with_layer_trained(
     layers = [network.weights[place], network.weights[mirror]], [network.biases[place], network.biases[mirror]]
     unit = np.zeros(values.shape[1]), np.ones(values.shape[1])
     small = Network(*unit, *(tuple(part) for part in layers))
-    own = watched._replace(corruption=_corruption(params, values))
-    small, _ = trained(params, _task(params, small), small, NetworkRows(values, values, rows.weights), own)
+    layer_watched = watched._replace(corruption=_corruption(params, values))
+    small, _ = trained(params, _task(params, small), small, NetworkRows(values, values, rows.weights), layer_watched)
     weights, biases = [*network.weights], [*network.biases]
-    for at, layer in ((place, 0), (mirror, 1)):
-        weights[at], biases[at] = small.weights[layer], small.biases[layer]
+    for layer_place, layer in ((place, 0), (mirror, 1)):
+        weights[layer_place], biases[layer_place] = small.weights[layer], small.biases[layer]
     return network._replace(weights=tuple(weights), biases=tuple(biases))
 
 
@@ -243,8 +245,8 @@ def _corruption(params: Autoencoder, x: Matrix) -> Corruption | None:
     return Corruption(params.corruption, params.noise, x.min(axis=0) + x.max(axis=0)) if params.noise else None
 
 
-def _in_columns(network: Network, found: Matrix) -> Matrix:
-    return found * np.where(np.isfinite(network.scale), network.scale, 0.0) + network.shift
+def _in_columns(network: Network, coordinates: Matrix) -> Matrix:
+    return coordinates * np.where(np.isfinite(network.scale), network.scale, 0.0) + network.shift
 
 
 def _sizes(params: Autoencoder, size: Size) -> tuple[float, ...]:

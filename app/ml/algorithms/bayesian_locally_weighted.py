@@ -170,15 +170,15 @@ def _posterior(params: BayesianLocallyWeighted, state: State, x: Matrix, squares
     fits = local_fits(design, state.targets, weights, precision)
     for i in np.flatnonzero(~fits.sound):
         fits.coef[i], fits.factor[i] = _alone(design, state.targets, weights[i], precision)
-    own = np.column_stack([np.ones(len(x)), x - state.centre])
+    local_design = np.column_stack([np.ones(len(x)), x - state.centre])
     residuals = state.targets - fits.coef @ design.T
     square = np.einsum("ij,ij->i", weights, residuals**2) + fits.coef**2 @ precision
     mass = weights.sum(axis=1)
     noise = (2 * params.prior_rate + square) / (2 * params.prior_shape + mass)
     with np.errstate(over="ignore"):
-        spread = (np.matmul(own[:, None, :], fits.factor)[:, 0] ** 2).sum(axis=1)
+        spread = (np.matmul(local_design[:, None, :], fits.factor)[:, 0] ** 2).sum(axis=1)
     return Posterior(
-        fits.coef, np.einsum("ij,ij->i", own, fits.coef), spread * noise, noise, mass, effective_rows(weights)
+        fits.coef, np.einsum("ij,ij->i", local_design, fits.coef), spread * noise, noise, mass, effective_rows(weights)
     )
 
 

@@ -157,7 +157,7 @@ def _state(nodes: list[_Node], children: dict[int, int]) -> State:
 
 
 def predict(params: BisectingKMeans, state: State, x: Matrix) -> Labels:
-    found = np.zeros(len(x), np.intp)
+    row_labels = np.zeros(len(x), np.intp)
     waiting = [(0, np.arange(len(x)))]
     while waiting:
         node, rows = waiting.pop()
@@ -165,8 +165,8 @@ def predict(params: BisectingKMeans, state: State, x: Matrix) -> Labels:
             nearer = nearest_labels(x[rows], state.centres[left : left + 2])
             waiting += [(left + side, rows[nearer == side]) for side in (0, 1)]
         else:
-            found[rows] = state.labels[node]
-    return found
+            row_labels[rows] = state.labels[node]
+    return row_labels
 
 
 def _leaves(params: BisectingKMeans, state: State) -> Matrix:
@@ -185,10 +185,10 @@ def grouped(params: BisectingKMeans, state: State, groups: int) -> Labels:
     above = np.zeros(len(state.centres), np.intp)
     split = np.flatnonzero(state.children)
     above[state.children[split]] = above[state.children[split] + 1] = split
-    found = np.flatnonzero(state.labels >= 0)
-    while (late := found > 2 * (groups - 1)).any():
-        found = np.where(late, above[found], found)
-    return np.unique(found, return_inverse=True)[1]
+    nodes = np.flatnonzero(state.labels >= 0)
+    while (late := nodes > 2 * (groups - 1)).any():
+        nodes = np.where(late, above[nodes], nodes)
+    return np.unique(nodes, return_inverse=True)[1]
 
 
 def summary(params: BisectingKMeans, state: State) -> JSON:

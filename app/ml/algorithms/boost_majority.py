@@ -105,15 +105,15 @@ class State(NamedTuple):
 def fit(params: BoostMajority, data: Data, context: Context) -> Fit[State]:
     weak = Weak(data, params.max_depth or _depth(data.targets.shape[1]))
     if params.edge is not None:
-        found = _boosted(params, params.edge, data, weak, context)
-        if found.state.failed == 1:
-            raise InvalidData(_shortfall(1, found.state.edges[0], params.edge))
-        return found
+        boosted = _boosted(params, params.edge, data, weak, context)
+        if boosted.state.failed == 1:
+            raise InvalidData(_shortfall(1, boosted.state.edges[0], params.edge))
+        return boosted
     for required in EDGES:
-        found = _boosted(params, required, data, weak, context)
-        if not found.state.failed:
+        boosted = _boosted(params, required, data, weak, context)
+        if not boosted.state.failed:
             break
-    return replace(found, converged=True, warnings=[])
+    return replace(boosted, converged=True, warnings=[])
 
 
 def _boosted(params: BoostMajority, required: float, data: Data, weak: Weak, context: Context) -> Fit[State]:

@@ -92,8 +92,8 @@ class Committee(Params):
 
     @model_validator(mode="after")
     def _one_weight_each(self) -> Self:
-        for given in self.estimator_weights, self.activations:
-            if given is not None and len(given) != len(self.estimators):
+        for listed in self.estimator_weights, self.activations:
+            if listed is not None and len(listed) != len(self.estimators):
                 raise ValueError("There must be as many estimator_weights, and as many activations, as estimators.")
         return self
 
@@ -108,11 +108,13 @@ class State(NamedTuple):
 
 
 def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
-    own = np.ones(len(params.estimators)) if params.estimator_weights is None else np.array(params.estimator_weights)
+    weights = (
+        np.ones(len(params.estimators)) if params.estimator_weights is None else np.array(params.estimator_weights)
+    )
     parts = _parts(params, data, context)
     fits = [NestedFit(spec, partial(data.take, rows)) for spec in params.estimators for rows in parts]
     members = tuple(context.fit_all(fits))
-    spread = np.repeat(own, len(parts))
+    spread = np.repeat(weights, len(parts))
     lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.estimators)
     errors = [
         error(data, rows, member.predict(data.x[rows])) if rows.size else np.nan
@@ -133,7 +135,7 @@ def predict(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
     return total
 
 
-def known(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
+def accepted_rows(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
     """Rows with a prediction: all, where a fallback predicts the others."""
     return _sure(params, probabilities) if params.fallback_estimator is None else np.ones(len(probabilities), np.bool_)
 
@@ -229,7 +231,7 @@ ALGORITHM = Algorithm(
     predict=predict,
     degrees=lambda params: params.voting == "hard",
     explain=explain,
-    known=known,
+    known=accepted_rows,
     members=lambda params, task: [
         *(Member(f"/estimators/{i}", spec, task, partial(_fits, params)) for i, spec in enumerate(params.estimators)),
         *(

@@ -83,7 +83,7 @@ from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing, grown_bytes
 from app.ml.numerics.trees.explained_tree import ExplainedTree
 from app.ml.numerics.trees.forest import Trees, total
-from app.ml.numerics.trees.growth import DEEPEST, Grower, Grown, Rules, planted
+from app.ml.numerics.trees.growth import UNLIMITED, Grower, Grown, Rules, planted
 from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms, predictions
 from app.ml.numerics.trees.oblique import grow as grow_oblique
 from app.ml.numerics.trees.oblique import linear_leaves, used
@@ -208,7 +208,7 @@ def rules(params: DecisionTree, data: Data) -> Rules:
     other = np.isin(np.array(data.names or [""] * data.levels.size, np.str_), params.missing_exceptions)
     return Rules(
         criterion,
-        max_depth=DEEPEST if params.max_depth is None else params.max_depth,
+        max_depth=UNLIMITED if params.max_depth is None else params.max_depth,
         max_leaves=params.max_leaf_nodes or 0,
         min_samples_split=params.min_samples_split,
         min_samples_leaf=params.min_samples_leaf,

@@ -66,7 +66,7 @@ MOST_CLASSES = 10
 TOO_LONG = "The exhaustive code of {} classes is too long: take random."
 NO_WORDS = "The code needs a codeword for each of the {} classes."
 DRAWS = 100
-TINY = 1e-12
+MIN_PROBABILITY = 1e-12
 """A learner of a bit is never taken for surer than this."""
 Code = NDArray[np.int8]
 """(k, L) of bits."""
@@ -137,7 +137,7 @@ def predict(params: ECOC, state: State, x: Matrix) -> Matrix:
     ones = _ones(state, x)
     if params.decode == "hamming":
         return nearest((ones > 0.5) * 1, state.code)
-    sure = np.clip(ones, TINY, 1 - TINY)
+    sure = np.clip(ones, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     if params.decode == "shares" and np.array_equal(state.code, np.eye(len(state.code))):
         part: Matrix = sure / sure.sum(axis=1, keepdims=True)
         return part
@@ -156,23 +156,23 @@ def _ones(state: State, x: Matrix) -> Matrix:
 
 def nearest(words: NDArray[np.intp], code: NDArray[np.int_] | Code) -> Matrix:
     """(n, k) equal shares of the classes whose codewords differ from the word (n, L) in the fewest bits."""
-    apart = distances(words, code)
-    best = apart == apart.min(axis=1, keepdims=True)
+    bit_distances = distances(words, code)
+    best = bit_distances == bit_distances.min(axis=1, keepdims=True)
     shares: Matrix = best / best.sum(axis=1, keepdims=True)
     return shares
 
 
 def distances(words: NDArray[np.intp], code: NDArray[np.int_] | Code) -> NDArray[np.intp]:
     """(n, k) the bits in which each word (n, L) differs from each codeword (Hamming)."""
-    apart: NDArray[np.intp] = (words[:, None, :] != code[None]).sum(axis=2)
-    return apart
+    bit_distances: NDArray[np.intp] = (words[:, None, :] != code[None]).sum(axis=2)
+    return bit_distances
 
 
 def explain(params: ECOC, state: State, x: Matrix) -> list[JSON]:
     """For each row the probability of a 1 by every bit's learner, and in how many bits the word misses each class's."""
     ones = _ones(state, x)
-    apart = distances((ones > 0.5) * 1, state.code)
-    return [{"bits": p, "distances": far} for p, far in zip(ones.tolist(), apart.tolist(), strict=True)]
+    bit_distances = distances((ones > 0.5) * 1, state.code)
+    return [{"bits": p, "distances": far} for p, far in zip(ones.tolist(), bit_distances.tolist(), strict=True)]
 
 
 def exhaustive(k: int) -> Code:
@@ -184,8 +184,8 @@ def exhaustive(k: int) -> Code:
 
 def min_distance(code: Code) -> int:
     """The fewest bits in which two codewords differ."""
-    apart = (code[:, None, :] != code[None]).sum(axis=2)
-    return int(apart[~np.eye(len(code), dtype=bool)].min())
+    bit_distances = (code[:, None, :] != code[None]).sum(axis=2)
+    return int(bit_distances[~np.eye(len(code), dtype=bool)].min())
 
 
 def summary(params: ECOC, state: State) -> JSON:

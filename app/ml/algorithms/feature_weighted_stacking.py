@@ -98,8 +98,8 @@ def combination(g: Matrix, f: Matrix, y: Vector, rows: Vector) -> Matrix:
     products = (g[:, :, None] * f[:, None, :]).reshape(len(g), -1) * root
     unit = np.sqrt((products**2).sum(axis=0))
     unit[unit == 0] = 1.0
-    found = scipy.linalg.lstsq(products / unit, y * root[:, 0])[0] / unit
-    return np.ascontiguousarray(found.reshape(g.shape[1], f.shape[1]))
+    coef = scipy.linalg.lstsq(products / unit, y * root[:, 0])[0] / unit
+    return np.ascontiguousarray(coef.reshape(g.shape[1], f.shape[1]))
 
 
 def explain(params: FeatureWeightedStacking, state: State, x: Matrix) -> list[JSON]:

@@ -65,7 +65,7 @@ from app.ml.numerics.density.shrunk_covariance import Covariance, covariance_of
 from app.ml.numerics.linear_algebra.solve import EPS, near_one
 from app.ml.numerics.neighbours.distances import norms
 
-SHOWN = 50
+MAX_REPORTED_COLUMNS = 50
 """Columns of a covariance matrix in the report."""
 
 
@@ -102,30 +102,30 @@ def fit(params: Gaussian, data: Data, context: Context) -> Fit[State]:
     mean = share @ data.x
     centred = data.x - mean
     unit = near_one(float(np.abs(centred).max()))
-    found = covariance_of(centred * unit, share, params.covariance, params.shrinkage)
-    factor, warnings = _factor(found, data, mean, unit)
-    state = State(mean, factor, found.shrinkage, -math.inf)
+    fitted = covariance_of(centred * unit, share, params.covariance, params.shrinkage)
+    factor, warnings = _factor(fitted, data, mean, unit)
+    state = State(mean, factor, fitted.shrinkage, -math.inf)
     logs = predict(params, state, data.x)
     threshold = float(np.quantile(logs, params.contamination, method="lower")) if params.contamination else -math.inf
     return Fit(state._replace(threshold=threshold), iterations=1, warnings=warnings)
 
 
-def _factor(found: Covariance, data: Data, mean: Vector, unit: float) -> tuple[Matrix, list[str]]:
+def _factor(fitted: Covariance, data: Data, mean: Vector, unit: float) -> tuple[Matrix, list[str]]:
     """unit: of the covariance, by which columns were multiplied. Raises InvalidData for one that is singular but for
     rounding.
     """
-    deviation = np.sqrt(found.variances)
+    deviation = np.sqrt(fitted.variances)
     constant = np.flatnonzero(deviation <= 4 * EPS * np.sqrt(len(data.x)) * np.abs(mean * unit))
     if constant.size == deviation.size:
         warning = "No column varies: the variance of each is taken for 1."
-        return (np.eye(deviation.size) if found.full else np.ones((1, deviation.size))), [warning]
+        return (np.eye(deviation.size) if fitted.full else np.ones((1, deviation.size))), [warning]
     if constant.size:
         names = ", ".join(repr(data.names[j]) if data.names else str(j) for j in constant[:5])
         raise InvalidData(f"These columns do not vary: {names}. Leave them out, or raise `shrinkage`.")
-    if not found.full:
+    if not fitted.full:
         return deviation[None] / unit, []
     try:
-        factor = scipy.linalg.cholesky(found.matrix / deviation[:, None] / deviation, lower=True, check_finite=False)
+        factor = scipy.linalg.cholesky(fitted.matrix / deviation[:, None] / deviation, lower=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         factor = np.zeros((1, 1))
     if np.diag(factor).min() <= np.sqrt(deviation.size * EPS):
@@ -191,7 +191,7 @@ def summary(params: Gaussian, state: State) -> JSON:
         "threshold": state.threshold,
         "free_parameters": free_parameters(params, state),
     }
-    if full and len(state.mean) <= SHOWN:
+    if full and len(state.mean) <= MAX_REPORTED_COLUMNS:
         correlation = state.factor / deviations[:, None]
         result["correlations"] = (correlation @ correlation.T).tolist()
         result["covariance"] = (state.factor @ state.factor.T).tolist()

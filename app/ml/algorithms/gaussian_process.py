@@ -82,9 +82,9 @@ MOST_EXACT = 5000
 INDUCING = 500
 """Inducing points of more rows."""
 NAMED: dict[Kind, str] = {"scale": "length_scales", "shape": "length_scales_of_repetition", "period": "periods"}
-FARTHEST = 1e50
+MAX_LENGTH_SCALE = 1e50
 """Largest length scale or period in standard units, and its inverse the smallest."""
-LARGEST = 230.0
+MAX_LOG_VARIANCE = 230.0
 """Largest logarithm of a variance in standard units: its exponential has a square."""
 
 
@@ -170,19 +170,19 @@ def fit(params: GaussianProcess, data: Data, context: Context) -> Fit[State]:
     observed = _kernel(params, scale, unit)
     observations = Observations(observed.kernel, rows[order], targets.x[order, 0] / unit, data.weights[order])
     first = np.append(observed.kernel.logarithms(), math.log(0.1) if params.sigma is None else _log_noise(params, unit))
-    given = _given(params)
-    free = [kind not in given for kind in (*observed.kinds, "noise")]
+    fixed = _given(params)
+    free = [kind not in fixed for kind in (*observed.kinds, "noise")]
     starts = observed.starts(first, free, params.n_init, context.rng)
     exact = params.n_inducing is None and len(rows) <= MOST_EXACT
-    freedom = math.inf if given & {"amplitude", "noise"} else len(rows) - 1.0
+    freedom = math.inf if fixed & {"amplitude", "noise"} else len(rows) - 1.0
     inducing = None if exact else min(params.n_inducing or INDUCING, len(rows))
     search = Search(starts, free, observed.bounds(), params.max_iter)
-    found = learned_process(observations, search, context, inducing=inducing, freedom=freedom)
-    logarithms, noise = found.maximum.logarithms[:-1], float(np.exp(found.maximum.logarithms[-1]))
+    learned = learned_process(observations, search, context, inducing=inducing, freedom=freedom)
+    logarithms, noise = learned.maximum.logarithms[:-1], float(np.exp(learned.maximum.logarithms[-1]))
     form = centre, scale, float(targets.mean[0]), unit, freedom, len(rows)
-    state = State(found.posterior, logarithms, noise, *form, found.log_likelihood, found.scores)
-    curves, warnings = {"negative_log_likelihood": found.maximum.curve}, _warnings(params, found)
-    return Fit(state, found.maximum.converged, found.maximum.iterations, curves, warnings)
+    state = State(learned.posterior, logarithms, noise, *form, learned.log_likelihood, learned.scores)
+    curves, warnings = {"negative_log_likelihood": learned.maximum.curve}, _warnings(params, learned)
+    return Fit(state, learned.maximum.converged, learned.maximum.iterations, curves, warnings)
 
 
 def predict(params: GaussianProcess, state: State, x: Matrix) -> Vector:
@@ -204,9 +204,9 @@ def interval(params: GaussianProcess, state: State, x: Matrix, confidence: float
 
 
 def summary(params: GaussianProcess, state: State) -> JSON:
-    found = _kernel(params, state.scale, state.unit).named(state.logarithms)
+    values_of_kind = _kernel(params, state.scale, state.unit).named(state.logarithms)
     result: dict[str, JSON] = {
-        "amplitude": state.unit * math.sqrt(found["amplitude"][0]),
+        "amplitude": state.unit * math.sqrt(values_of_kind["amplitude"][0]),
         "sigma": state.unit * math.sqrt(state.noise),
         "rows": state.rows,
         "inducing_points": len(state.posterior.points) if state.posterior.gain.size else None,
@@ -214,8 +214,8 @@ def summary(params: GaussianProcess, state: State) -> JSON:
     }
     width = np.divide(1.0, state.scale, out=np.zeros_like(state.scale), where=state.scale > 0)
     for kind, name in NAMED.items():
-        if kind in found:
-            result[name] = (found[kind] * (1.0 if kind == "shape" else width)).tolist()
+        if kind in values_of_kind:
+            result[name] = (values_of_kind[kind] * (1.0 if kind == "shape" else width)).tolist()
     if (scores := state.scores) is not None:
         result["leave_one_out"] = {
             "mean_log_density": scores.log_density - math.log(state.unit),
@@ -239,9 +239,9 @@ def _standard(params: GaussianProcess, data: Data) -> tuple[Vector, Vector]:
 
 def _given(params: GaussianProcess) -> set[Kind]:
     """Meanings of the parameters that are not learned."""
-    given: dict[Kind, float | None] = {"amplitude": params.amplitude, "noise": params.sigma, "period": params.period}
-    given["gamma"] = given["shape" if params.kernel == "periodic" else "scale"] = params.length_scale
-    return {kind for kind, value in given.items() if value is not None}
+    fixed: dict[Kind, float | None] = {"amplitude": params.amplitude, "noise": params.sigma, "period": params.period}
+    fixed["gamma"] = fixed["shape" if params.kernel == "periodic" else "scale"] = params.length_scale
+    return {kind for kind, value in fixed.items() if value is not None}
 
 
 def _kernel(params: GaussianProcess, scale: Vector, unit: float) -> ProcessKernel:
@@ -257,7 +257,7 @@ def _kernel(params: GaussianProcess, scale: Vector, unit: float) -> ProcessKerne
 
 def _length(value: float, scale: Vector) -> Vector:
     """(d,) the same length in standard units; 1 for a column that does not vary."""
-    return np.where(scale > 0, np.clip(value * scale, 1 / FARTHEST, FARTHEST), 1.0)
+    return np.where(scale > 0, np.clip(value * scale, 1 / MAX_LENGTH_SCALE, MAX_LENGTH_SCALE), 1.0)
 
 
 def _log_noise(params: GaussianProcess, unit: float) -> float:
@@ -265,8 +265,8 @@ def _log_noise(params: GaussianProcess, unit: float) -> float:
 
 
 def _log_square(value: float, unit: float) -> float:
-    """Logarithm of (value/unit)², within ±LARGEST."""
-    return min(max(2 * (math.log(value) - math.log(unit)), -LARGEST), LARGEST)
+    """Logarithm of (value/unit)², within ±MAX_LOG_VARIANCE."""
+    return min(max(2 * (math.log(value) - math.log(unit)), -MAX_LOG_VARIANCE), MAX_LOG_VARIANCE)
 
 
 def function(params: GaussianProcess, state: State) -> MeasuredFunction:
@@ -275,11 +275,11 @@ def function(params: GaussianProcess, state: State) -> MeasuredFunction:
     return MeasuredFunction(kernel, state.posterior, *columns, *target, state.noise * state.unit**2)
 
 
-def _warnings(params: GaussianProcess, found: LearnedProcess) -> list[str]:
-    if not found.posterior.gain.size:
+def _warnings(params: GaussianProcess, learned: LearnedProcess) -> list[str]:
+    if not learned.posterior.gain.size:
         return []
-    rest = f"inducing rows. Its parameters have the largest likelihood of at most {LEARNED:,} rows."
-    return [f"The posterior is sparse: it knows the function at {len(found.posterior.points)} {rest}"]
+    detail = f"inducing rows. Its parameters have the largest likelihood of at most {LEARNED:,} rows."
+    return [f"The posterior is sparse: it knows the function at {len(learned.posterior.points)} {detail}"]
 
 
 def seconds(params: GaussianProcess, size: Size) -> float:

@@ -212,8 +212,8 @@ def _densities(state: State, x: Matrix) -> Matrix:
 def _explained(state: State, densities: Matrix) -> list[JSON]:
     evidence = scipy.special.logsumexp(densities + state.log_priors, axis=1)
     return [
-        {"log_priors": as_json(state.log_priors), "log_densities": as_json(own), "log_evidence": as_json(whole)}
-        for own, whole in zip(densities, evidence, strict=True)
+        {"log_priors": as_json(state.log_priors), "log_densities": as_json(each), "log_evidence": as_json(whole)}
+        for each, whole in zip(densities, evidence, strict=True)
     ]
 
 
@@ -229,8 +229,8 @@ def summary(params: GenerativeBayes, state: State, units: ColumnUnits | None = N
                 coef[state.categories.columns] += state.categories.weights
                 constants = constants + state.categories.constants
             described |= forms(coef.T, constants + state.log_priors, units)
-        if (found := class_covariances(normals, units)) is not None:
-            described["covariance" if normals.inner is None else "covariances"] = found
+        if (covariances := class_covariances(normals, units)) is not None:
+            described["covariance" if normals.inner is None else "covariances"] = covariances
     if state.kernels is not None:
         described["kernels"] = len(state.kernels.rows)
     if state.multinomials is not None:
@@ -243,8 +243,8 @@ def terms(_params: GenerativeBayes, state: State) -> Matrix | None:
     """(d, k) logarithm of the share of a column in a class, less that of all classes alike."""
     if state.multinomials is None:
         return None
-    own = state.multinomials.log_shares
-    return np.asarray((own - own.mean(axis=0)).T)
+    log_shares = state.multinomials.log_shares
+    return np.asarray((log_shares - log_shares.mean(axis=0)).T)
 
 
 def _relative(state: State, x: Matrix) -> Matrix:
@@ -257,9 +257,9 @@ def _relative(state: State, x: Matrix) -> Matrix:
         return np.asarray(numbers + category_log_probabilities(state.categories, x))
     if state.normals is not None:
         return comparable_log_densities(state.normals, x)
-    found = _free(state, x)
-    found[_impossible(state, found)] = 0.0
-    return found
+    scores = _free(state, x)
+    scores[_impossible(state, scores)] = 0.0
+    return scores
 
 
 def _free(state: State, x: Matrix) -> Matrix:

@@ -71,7 +71,7 @@ from app.ml.numerics.density.mixture_starts import Runs, Starts, best_run, low_q
 from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.standard_units import StandardBlocks, Units, standard_units, streamed_units
 
-SHOWN = 25_000
+MAX_REPORTED_NUMBERS = 25_000
 """Numbers of all covariances in the report, at most."""
 
 
@@ -160,19 +160,19 @@ def _fitted(params: GMM, data: Data, runs: Runs, units: Units, run: mixture.Run)
 
 
 def _warnings(params: GMM, data: Data, units: Units, components: Components) -> list[str]:
-    k, found = len(components.shares), []
+    k, warnings = len(components.shares), []
     if units.constant.size:
         names = ", ".join(repr(data.names[j]) if data.names else str(j) for j in units.constant[:5])
-        found.append(f"These columns do not vary, so that their variance is the floor: {names}.")
+        warnings.append(f"These columns do not vary, so that their variance is the floor: {names}.")
     if k < params.n_components:
-        found.append(f"There are only {k} distinct rows, so there are {k} components.")
+        warnings.append(f"There are only {k} distinct rows, so there are {k} components.")
     floored = mixture.touching(components, params.covariance_floor)
     if floored.size:
-        found.append(
+        warnings.append(
             f"{floored.size} of {k} components have a variance at the floor: their columns determine each other, or "
             "they hold few rows. Fewer components, a diagonal covariance or a higher `covariance_floor` may serve."
         )
-    return found
+    return warnings
 
 
 def components_of(state: State) -> Components:
@@ -238,7 +238,7 @@ def _summary(params: GMM, state: State, units: ColumnUnits) -> JSON:
     described: dict[str, NDArray[np.float64]] = {
         "mean": units.values(state.means), "standard_deviations": scale * components.deviations,
     }  # fmt: skip
-    if components.full and components.whitening.size <= SHOWN:
+    if components.full and components.whitening.size <= MAX_REPORTED_NUMBERS:
         factors = scale[:, None] * components.factors
         described["covariance"] = factors @ factors.transpose(0, 2, 1)
     return {

@@ -92,11 +92,11 @@ from app.ml.numerics.boosting.loss_choice import (
 )
 from app.ml.numerics.boosting.losses import log_total, others, share
 from app.ml.numerics.boosting.response_losses import Huber
-from app.ml.numerics.trees.binning import MOST, binned
+from app.ml.numerics.trees.binning import MAX_BYTE_BINS, binned
 from app.ml.numerics.trees.cost import CLASS_BYTES, LEAF_BYTES
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
-from app.ml.numerics.trees.growth import DEEPEST
+from app.ml.numerics.trees.growth import UNLIMITED
 from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
@@ -127,7 +127,9 @@ class GradientBoosting(BoostingParams):
         description="Penalty on the values of leaves, beside the sum (not the mean) of the losses: minimises "
         "Σ weight·loss + ½·l2·Σ value².",
     )
-    max_bins: int = Field(MOST, ge=2, le=MOST, description="Maximum number of histogram bins of a column.")
+    max_bins: int = Field(
+        MAX_BYTE_BINS, ge=2, le=MAX_BYTE_BINS, description="Maximum number of histogram bins of a column."
+    )
     category_smoothing: float = Field(
         10.0,
         ge=0,
@@ -185,7 +187,7 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
 
 
 def _limits(params: GradientBoosting) -> Limits:
-    depth = DEEPEST if params.max_depth is None else params.max_depth
+    depth = UNLIMITED if params.max_depth is None else params.max_depth
     leaf = params.min_samples_leaf, params.l2, params.learning_rate
     return Limits(params.max_leaf_nodes, depth, *leaf, params.category_smoothing, params.category_l2)
 

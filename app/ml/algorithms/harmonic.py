@@ -103,20 +103,20 @@ def fit(params: Harmonic, data: Data, context: Context) -> Fit[State]:
     nodes = labelled_nodes(data)
     graph = made(params, nodes.data)
     context.progress(0.3)
-    found = harmonic(graph, nodes.given, nodes.labelled)
-    free = ~nodes.labelled if (found.determined & ~nodes.labelled).any() else nodes.labelled
-    shares = mean_shares(found, graph.masses, free)
-    learned = mean_shares(found, graph.masses, nodes.labelled)
+    solved = harmonic(graph, nodes.given, nodes.labelled)
+    free = ~nodes.labelled if (solved.determined & ~nodes.labelled).any() else nodes.labelled
+    shares = mean_shares(solved, graph.masses, free)
+    learned = mean_shares(solved, graph.masses, nodes.labelled)
     state = State(
         nodes=rows_of(params, nodes.data, graph),
-        values=nodes.same_for_equal(found.values),
-        determined=found.determined,
+        values=nodes.same_for_equal(solved.values),
+        determined=solved.determined,
         labelled=nodes.labelled,
         factors=_factors(params, shares, learned),
         edges=int(np.count_nonzero(graph.weights) if isinstance(graph.weights, np.ndarray) else graph.weights.nnz) // 2,
-        energy=graph.in_unit(np.array([found.energy])),
+        energy=graph.in_unit(np.array([solved.energy])),
     )
-    return Fit(state, found.converged, 1, warnings=[*_warnings(nodes, state)])
+    return Fit(state, solved.converged, 1, warnings=[*_warnings(nodes, state)])
 
 
 def _factors(params: Harmonic, shares: Vector, learned: Vector) -> Vector:
@@ -142,9 +142,9 @@ def _warnings(nodes: LabelledNodes, state: State) -> Iterator[str]:
 
 def _shares(params: Harmonic, state: State, x: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
     """Probabilities (q, k), and the rows (q,) that have any; the others have zeros."""
-    own = own_places(state.nodes, x)
-    values, determined = state.values[np.maximum(own, 0)], state.determined[np.maximum(own, 0)]
-    new = np.flatnonzero(own < 0)
+    places = own_places(state.nodes, x)
+    values, determined = state.values[np.maximum(places, 0)], state.determined[np.maximum(places, 0)]
+    new = np.flatnonzero(places < 0)
     if new.size:
         columns = np.column_stack([state.values, state.determined])
         means, joined = averages(params, state.nodes, x[new], columns)
@@ -175,7 +175,7 @@ def _with_ties(values: Matrix, there: NDArray[np.bool_]) -> Matrix:
     return values
 
 
-def known(_: Harmonic, probabilities: Matrix) -> NDArray[np.bool_]:
+def accepted_rows(_: Harmonic, probabilities: Matrix) -> NDArray[np.bool_]:
     """Rows with a class: the others have exactly equal probabilities."""
     return np.asarray((np.ptp(probabilities, axis=1) > 0) | (probabilities.shape[1] == 1))
 
@@ -204,12 +204,12 @@ def summary(_: Harmonic, state: State) -> JSON:
         "energy": float(state.energy[0]),
         "classes": every(state.factors.size),
         "factors": state.factors.tolist(),
-        "labels": [_label(row, shares, known=known) for row, shares, known in rows],
+        "labels": [_label(row, shares, sure=sure) for row, shares, sure in rows],
     }
 
 
-def _label(row: int, shares: Vector, *, known: bool) -> dict[str, JSON]:
-    return {"row": row, "class": int(shares.argmax()), "probability": float(shares.max())} if known else {"row": row}
+def _label(row: int, shares: Vector, *, sure: bool) -> dict[str, JSON]:
+    return {"row": row, "class": int(shares.argmax()), "probability": float(shares.max())} if sure else {"row": row}
 
 
 def _seconds(params: Harmonic, size: Size) -> float:
@@ -223,7 +223,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
-    known=known,
+    known=accepted_rows,
     accepts={Accepts.UNLABELLED},
     faults=lambda params, inputs: prior_faults(params.priors, inputs.size.classes),
     memory=similarity_graph.memory,

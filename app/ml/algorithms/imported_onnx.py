@@ -71,7 +71,7 @@ def magnitudes(state: State, x: Matrix) -> Matrix:
 def summary(params: ImportedONNX, state: State) -> JSON:
     """Size of the graph, and the names of its inputs and of the output that is read."""
     session = session_of(state.graph)
-    inputs = [one.name for one in session.get_inputs()]
+    inputs = [graph_input.name for graph_input in session.get_inputs()]
     return {"bytes": state.graph.size, "inputs": inputs, "output": session.get_outputs()[state.output].name}
 
 

@@ -194,8 +194,8 @@ def summary(params: KernelKMeans, state: State) -> JSON:
 
 
 def _memory(params: KernelKMeans, size: Size) -> float:
-    one = min(params.n_clusters, size.rows) * size.rows
-    return 24 * one + 8 * max(one, min(AT_ONCE, one * params.n_init))
+    cells = min(params.n_clusters, size.rows) * size.rows
+    return 24 * cells + 8 * max(cells, min(AT_ONCE, cells * params.n_init))
 
 
 def _seconds(params: KernelKMeans, size: Size) -> float:

@@ -150,7 +150,7 @@ def _best_start(params: KMeans, x: Matrix, weights: Vector, context: Context) ->
     best = next(runs)
     context.progress(1 / params.n_init, inertia=best.inertia[-1])
     for done, run in enumerate(runs, 2):
-        best = min(best, run, key=lambda one: one.inertia[-1])
+        best = min(best, run, key=lambda run: run.inertia[-1])
         context.progress(done / params.n_init, inertia=best.inertia[-1])
     return best
 

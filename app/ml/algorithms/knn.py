@@ -152,14 +152,14 @@ def without_each(params: KNN, data: Data) -> NDArray[np.float64]:
     if state is None or state.space is not None or len(data.x) < 2:
         return predicted
     for block, places, far in _neighbours(params, state, data.x, params.n_neighbors + 1):
-        own = state.numbers[places] == np.arange(len(data.x))[block, None]
-        own[~own.any(axis=1), -1] = True  # hidden behind rows equally near
-        others, away = (part[~own].reshape(len(part), -1) for part in (places, far))
+        is_same_row = state.numbers[places] == np.arange(len(data.x))[block, None]
+        is_same_row[~is_same_row.any(axis=1), -1] = True  # hidden behind rows equally near
+        others, away = (part[~is_same_row].reshape(len(part), -1) for part in (places, far))
         predicted[block] = _predicted(state, others, _counts(params, state, others, away))
     return predicted
 
 
-def known(params: KNN, probabilities: Matrix) -> NDArray[np.bool_]:
+def accepted_rows(params: KNN, probabilities: Matrix) -> NDArray[np.bool_]:
     """(n,) true where the rule accepts the prediction."""
     unanimous: NDArray[np.bool_] = probabilities.max(axis=1) == 1.0
     return unanimous if params.rule == "unanimity" else np.ones_like(unanimous)
@@ -181,9 +181,9 @@ def nearest(params: KNN, state: State, x: Matrix, count: int | None) -> Neighbou
     return _listed(params, state, _metric(params, state.space).points(x), count)
 
 
-def nearest_to_items(params: KNN, state: State, at: Labels, count: int | None) -> Neighbours:
+def nearest_to_items(params: KNN, state: State, places: Labels, count: int | None) -> Neighbours:
     """The same of training rows, by their places among the items."""
-    return _listed(params, state, state.rows[at], count)
+    return _listed(params, state, state.rows[places], count)
 
 
 def _listed(params: KNN, state: State, points: Matrix, count: int | None) -> Neighbours:
@@ -268,7 +268,7 @@ ALGORITHM = Algorithm(
     degrees=lambda params: params.n_neighbors == 1,
     seconds=lambda _, size: size.rows * (5e-6 + (0 if size.columns <= TREE_COLUMNS else 2.5e-11 * size.cells)),
     rowwise=True,
-    known=known,
+    known=accepted_rows,
     explain=explain,
     summary=summary,
     queries={"neighbours": nearest, "neighbours_of_items": nearest_to_items, "items": lambda _, state: state.items},

@@ -137,13 +137,13 @@ def fit(params: LDA, data: Data, context: Context) -> Fit[State]:
     between = np.sqrt(mass)[:, None] * means @ turn
     _, values, directions = scipy.linalg.svd(between, full_matrices=False)
     most = min(int(present.sum()) - 1, turn.shape[1])
-    kept = min(most, params.n_components or most)
-    if params.n_components is not None and kept < params.n_components:
-        warnings.append(f"There are only {kept} directions, not {params.n_components}.")
-    z_loadings = (turn @ directions[:kept].T).T if kept else np.zeros((1, data.x.shape[1]))
+    n_directions = min(most, params.n_components or most)
+    if params.n_components is not None and n_directions < params.n_components:
+        warnings.append(f"There are only {n_directions} directions, not {params.n_components}.")
+    z_loadings = (turn @ directions[:n_directions].T).T if n_directions else np.zeros((1, data.x.shape[1]))
     largest = np.take_along_axis(z_loadings, np.abs(z_loadings).argmax(axis=1)[:, None], axis=1)
     loadings = z_loadings * np.where(largest < 0, -1.0, 1.0) / unit
-    ratio = np.square(values[:kept]) if kept else np.zeros(1)
+    ratio = np.square(values[:n_directions]) if n_directions else np.zeros(1)
     centres = np.where(present[:, None], (means * np.where(np.isfinite(unit), unit, 0.0)) @ loadings.T, np.nan)
     return Fit(
         State(mean, loadings, ratio, float(np.square(values[:most]).sum()), centres), iterations=1, warnings=warnings

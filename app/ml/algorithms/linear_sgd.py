@@ -140,8 +140,8 @@ def fit(params: LinearSGD, data: Data, context: Context) -> Fit[State]:
 
 def fit_from(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
     start = _start(params, data)
-    own = start._replace(coef=state.coef.copy(), intercept=state.intercept.copy())
-    fit = _fitted(params, own if own.coef.shape == start.coef.shape else start, data, context)
+    resumed = start._replace(coef=state.coef.copy(), intercept=state.intercept.copy())
+    fit = _fitted(params, resumed if resumed.coef.shape == start.coef.shape else start, data, context)
     used = _kind(params, data)[0].smooth or params.solver != "batch" or params.learning_rate is not None
     return fit if used else replace(fit, warnings=(*fit.warnings, NO_START))
 
@@ -177,11 +177,11 @@ def predict(params: LinearSGD, state: State, x: Matrix) -> NDArray[np.float64]:
 
 
 def objective(params: LinearSGD, state: State, data: Data) -> float:
-    kept, kind, targets = _scored(params, state, data)
-    if not kept.any():
+    scored, kind, targets = _scored(params, state, data)
+    if not scored.any():
         return 0.0
-    loss = losses(kind, data.x @ state.coef[kept].T + params.fit_intercept * state.intercept[kept], targets)
-    return float(data.weights @ loss / data.weights.sum() + 0.5 * params.l2 * np.square(state.coef[kept]).sum())
+    loss = losses(kind, data.x @ state.coef[scored].T + params.fit_intercept * state.intercept[scored], targets)
+    return float(data.weights @ loss / data.weights.sum() + 0.5 * params.l2 * np.square(state.coef[scored]).sum())
 
 
 def faults(params: LinearSGD, inputs: Inputs) -> Iterator[Fault]:
@@ -219,21 +219,21 @@ def _kind(params: LinearSGD, data: Data) -> tuple[Loss, Matrix]:
 def _scored(params: LinearSGD, state: State, data: Data) -> tuple[NDArray[np.bool_], Loss, Matrix]:
     """The scores that count, the loss and their targets: classes without rows have no part in a minimum."""
     (kind, targets), several = _kind(params, data), state.seen.sum() > 1
-    kept = state.seen & several if len(state.coef) > 1 else np.array([several or not state.seen.size])
-    return kept, kind, targets[:, kept]
+    scored = state.seen & several if len(state.coef) > 1 else np.array([several or not state.seen.size])
+    return scored, kind, targets[:, scored]
 
 
 def _offline(params: LinearSGD, state: State, data: Data, context: Context) -> Fit[State]:
-    kept, kind, targets = _scored(params, state, data)
+    scored, kind, targets = _scored(params, state, data)
     made = MeanLoss.plain if params.learning_rate is not None and params.solver == "batch" else MeanLoss.scaled
     function = made(kind, data.x, targets, data.weights, params.l2, intercept=params.fit_intercept)
     curves = LossCurves(context.progress, params.max_iter)
     warm = bool(state.coef.any())
-    start = function.point(state.coef[kept].T, state.intercept[kept]) if warm else function.zero
+    start = function.point(state.coef[scored].T, state.intercept[scored]) if warm else function.zero
     bottom = mean_loss_minimum(function, start, params, curves)
     if not warm or bottom.point is not start:  # else it is there already, to the last bit
         coef, intercept = function.linear(bottom.point)
-        state.coef[kept], state.intercept[kept] = coef.T, intercept
+        state.coef[scored], state.intercept[scored] = coef.T, intercept
     if not _finite(state):
         state = _start(params, data)
         bottom = bottom._replace(converged=False, diverged=True)
@@ -273,11 +273,11 @@ def _passed(params: LinearSGD, state: State, data: Data, order: Labels) -> tuple
 
 
 def _is_minimum(params: LinearSGD, state: State, data: Data) -> bool:
-    kept, kind, targets = _scored(params, state, data)
-    if not kept.any():
+    scored, kind, targets = _scored(params, state, data)
+    if not scored.any():
         return True
     function = MeanLoss.scaled(kind, data.x, targets, data.weights, params.l2, intercept=params.fit_intercept)
-    return flat(*function.with_slope(function.point(state.coef[kept].T, state.intercept[kept])), params.tol)
+    return flat(*function.with_slope(function.point(state.coef[scored].T, state.intercept[scored])), params.tol)
 
 
 def _finite(state: State) -> bool:

@@ -133,8 +133,8 @@ def _planes(
     design = np.column_stack([np.ones(len(state.rows)), state.rows - state.centre])
     fits = local_fits(design, state.targets, weights, np.zeros(design.shape[1]))
     for i in np.flatnonzero(~fits.sound):
-        kept = weights[i] > NEGLIGIBLE * weights[i].max()
-        plane = weighted_ridge(design[kept, 1:], state.targets[kept, None], weights[i, kept], 0.0)
+        near = weights[i] > NEGLIGIBLE * weights[i].max()
+        plane = weighted_ridge(design[near, 1:], state.targets[near, None], weights[i, near], 0.0)
         fits.coef[i] = np.append(plane.intercept, plane.coef)
     return fits.coef[:, 0], fits.coef[:, 1:]
 

@@ -113,22 +113,22 @@ def fit(params: Logistic, data: Data, context: Context, start: State | None = No
     watch = _Watch(params, loss, data.take(aside) if aside.any() else None, seen, context.progress)
     warm = start is not None and np.array_equal(start.seen, seen)
     first = loss.point(start.coef, start.intercept) if start is not None and warm else loss.start
-    found = minimum(loss, first, watch, params, warm=warm)
-    point = found.x if watch.best is None else watch.best
+    bottom = minimum(loss, first, watch, params, warm=warm)
+    point = bottom.x if watch.best is None else watch.best
     state = State(*loss.linear(point), seen)
     if start is not None and warm and point is first:  # it is there already, to the last bit
         state = State(start.coef, start.intercept, seen)
-    apart = _separates(state, learned)
-    if found.converged and watch.best is None and not apart and point.size <= MOST_UNKNOWNS:
+    separates = _separates(state, learned)
+    if bottom.converged and watch.best is None and not separates and point.size <= MOST_UNKNOWNS:
         state = state._replace(factor=loss.errors(point, float(learned.weights.sum())))
     free, sure = params.l2 == 0, list[str]()
-    if apart or free:
+    if separates or free:
         scores, expected = _scores(state, learned.x), _targets(learned.targets, seen)
-        sure += separation_warnings(scores, expected, apart=apart, penalised=not free)
+        sure += separation_warnings(scores, expected, separated=separates, penalised=not free)
     return Fit(
         state,
-        converged=found.converged and watch.best is None and not (free and sure),
-        iterations=found.iterations,
+        converged=bottom.converged and watch.best is None and not (free and sure),
+        iterations=bottom.iterations,
         curves=watch.curves,
         warnings=(
             *_warnings(params, watch),

@@ -63,7 +63,7 @@ from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
 from app.ml.numerics.trees.tree_nodes import TreeNodes
 
-LARGEST = 4.0
+MAX_STEP = 4.0
 """Largest step."""
 
 
@@ -105,11 +105,11 @@ def fit(params: LogitBoost, data: Data, context: Context) -> Fit[State]:
             for batch in batches(n):
                 slopes[batch] = targets[batch, j] - _probability(score[batch].astype(np.float64), k)
             tree = weak.stepped(slopes)
-            step = params.learning_rate * tree.value.clip(-LARGEST, LARGEST) * (1 if k == 2 else (k - 1) / k)
-            own = planted(tree, data.levels, step)
+            step = params.learning_rate * tree.value.clip(-MAX_STEP, MAX_STEP) * (1 if k == 2 else (k - 1) / k)
+            tree_of_class = planted(tree, data.levels, step)
             for batch in batches(n):
-                score[batch] += total_of_grown(own, data.x[batch])[:, 0]
-            trees.append(own if k == 2 else own._replace(values=step * (np.eye(k)[j] - 1 / k)))
+                score[batch] += total_of_grown(tree_of_class, data.x[batch])[:, 0]
+            trees.append(tree_of_class if k == 2 else tree_of_class._replace(values=step * (np.eye(k)[j] - 1 / k)))
         curve.append(_loss(data, scores, targets))
         context.progress(rounds / params.n_estimators, loss=curve[-1])
         if curve[-2] - curve[-1] < params.tol:

@@ -86,13 +86,13 @@ class State(NamedTuple):
 
 
 def fit(params: MDS, data: Data, context: Context) -> Fit[State]:
-    known, given = known_items(params, data)
-    if unknown := int(np.isnan(given).sum()) // 2:
+    items, distances = known_items(params, data)
+    if unknown := int(np.isnan(distances).sum()) // 2:
         raise InvalidData(f"mds needs a dissimilarity for every pair of rows; {unknown} have none: take smacof.")
     context.progress(0.2)
-    values, total, squares, means, factor = scaled = classical_scaling(given, known.weights, params.n_components)
+    values, total, squares, means, factor = scaled = classical_scaling(distances, items.weights, params.n_components)
     p = factor.shape[1]
-    state = State(known, scaled.places(given), factor, means, values, total, squares)
+    state = State(items, scaled.places(distances), factor, means, values, total, squares)
     few = f"Only {p} eigenvalues are above 0, so that there are {p} axes, not {params.n_components}."
     return Fit(state, iterations=1, warnings=[few] if p < params.n_components else [])
 
@@ -106,9 +106,9 @@ def nearest(params: MDS, state: State, x: Matrix, count: int | None) -> Neighbou
     return nearest_items(state.known, state.places, predict(params, state, x), count)
 
 
-def nearest_to_items(params: MDS, state: State, at: Labels, count: int | None) -> Neighbours:
+def nearest_to_items(params: MDS, state: State, places: Labels, count: int | None) -> Neighbours:
     """The same of training rows, by their places among the items."""
-    return nearest_items(state.known, state.places, state.places[at] * state.known.scale, count)
+    return nearest_items(state.known, state.places, state.places[places] * state.known.scale, count)
 
 
 def summary(params: MDS, state: State) -> JSON:

@@ -133,9 +133,9 @@ def fit(params: MetricLearning, data: Data, context: Context) -> Fit[State]:
     diagonal = params.metric_form == "diagonal"
     frame = RowFrame.of(data.x, data.weights, diagonal=diagonal)
     width = frame.rows.shape[1]
-    kept = width if diagonal else min(width, params.n_components or width)
+    directions = width if diagonal else min(width, params.n_components or width)
     learn = _of_pairs if params.method == "pairs" else _of_classes
-    learned, factor = learn(params, data, frame, np.eye(kept, width), context)
+    learned, factor = learn(params, data, frame, np.eye(directions, width), context)
     loadings = frame.loadings(factor, data.weights, turned=not diagonal)
     variance = data.weights / data.weights.sum() @ np.square((data.x - frame.mean) @ loadings.T)
     return Fit(
@@ -143,7 +143,7 @@ def fit(params: MetricLearning, data: Data, context: Context) -> Fit[State]:
         learned.converged,
         max(0, len(learned.losses) - 1),
         curves={"loss": learned.losses} if learned.losses else {},
-        warnings=list(_warnings(params, data, len(factor), kept)),
+        warnings=list(_warnings(params, data, len(factor), directions)),
     )
 
 
@@ -152,10 +152,10 @@ def _of_classes(
 ) -> tuple[Learned, Matrix]:
     """Together with the factor for the coordinates of the rows."""
     loss = _loss(params, data, frame)
-    found = Learned(start, [], converged=True)
+    result = Learned(start, [], converged=True)
     if loss is not None and start.size:
-        found = _descended(params, loss, start, context)
-    return found, found.factor
+        result = _descended(params, loss, start, context)
+    return result, result.factor
 
 
 def _loss(params: MetricLearning, data: Data, frame: RowFrame) -> Loss | None:
@@ -176,10 +176,10 @@ def _of_pairs(
     diagonal = params.metric_form == "diagonal"
     pairs = PairRatio.of(frame.rows, edges._replace(values=values), params.shrinkage, diagonal=diagonal)
     start = np.eye(min(len(start), pairs.turn.shape[1]), pairs.turn.shape[1])
-    found = Learned(start, [], converged=True)
+    result = Learned(start, [], converged=True)
     if pairs.any_apart:
-        found = _descended(params, pairs.loss, start, context)
-    return found, pairs.scaled(found.factor)
+        result = _descended(params, pairs.loss, start, context)
+    return result, pairs.scaled(result.factor)
 
 
 def _descended(params: MetricLearning, loss: Loss, start: Matrix, context: Context) -> Learned:
@@ -197,15 +197,15 @@ def _has_classes(data: Data) -> bool:
     return bool(data.y.size and np.ptp(data.y) > 0)
 
 
-def _warnings(params: MetricLearning, data: Data, found: int, kept: int) -> Iterator[str]:
-    if params.n_components is not None and kept < params.n_components:
-        yield f"There are only {kept} directions, not {params.n_components}."
+def _warnings(params: MetricLearning, data: Data, rank: int, directions: int) -> Iterator[str]:
+    if params.n_components is not None and directions < params.n_components:
+        yield f"There are only {directions} directions, not {params.n_components}."
     if params.method != "pairs" and not _has_classes(data):
         yield "There are fewer than two classes: the metric is the plain one."
     if params.method == "pairs" and not (given_edges(data).values < 0).any():
         yield "No pair cannot be together: the metric only draws together those that must be."
-    if found < kept:
-        yield f"In {kept - found} of {kept} directions no pair that must be together differs: they are left out."
+    if rank < directions:
+        yield f"In {directions - rank} of {directions} directions no pair that must be together differs: left out."
 
 
 def predict(params: MetricLearning, state: State, x: Matrix) -> Matrix:
@@ -225,16 +225,16 @@ def summary(params: MetricLearning, state: State) -> JSON:
 
 def _faults(params: MetricLearning, inputs: Inputs) -> Iterator[Fault]:
     """A target without classes is none, as the sizes are."""
-    given = inputs.relations is not None
+    has_relations = inputs.relations is not None
     if params.method == "pairs":
-        if not given:
+        if not has_relations:
             yield Fault("/method", "pairs learns from pairs of rows: give relations in the form pairs.", "missing")
         if inputs.size.classes:
             yield Fault("/method", "pairs learns without a target: leave it out, or take nca or lmnn.", "not_taken")
     else:
         if not inputs.size.classes:
             yield Fault("/method", f"{params.method} learns from classes: give a target, or take pairs.", "missing")
-        if given:
+        if has_relations:
             yield Fault(
                 "/method", f"{params.method} learns from a target, not from relations: take pairs.", "not_taken"
             )

@@ -133,19 +133,19 @@ def fit_from(params: MLP, state: State, data: Data, context: Context) -> Fit[Sta
 
     The output layer is taken over too where the target is of the same kind.
     """
-    own, donor = _start(params, data, context), state.network
-    wanted, there = own.network.sizes, donor.sizes
+    started, donor = _start(params, data, context), state.network
+    wanted, there = started.network.sizes, donor.sizes
     limit = min(state.hidden, len(params.hidden_layers))
     shared = next((layer for layer in range(limit) if wanted[layer + 1] != there[layer + 1]), limit)
     if not shared and limit:
-        fitted = _fitted(params, own, data, context)
+        fitted = _fitted(params, started, data, context)
         return replace(fitted, warnings=(*fitted.warnings, OTHER_LAYERS.format(there[1])))
     layers = shared
-    if isinstance(state, State) and wanted == there and np.array_equal(own.seen, state.seen):
-        layers, own = len(donor.weights), own._replace(centre=state.centre, unit=state.unit)
-    weights = (*donor.weights[:layers], *own.network.weights[layers:])
-    biases = (*donor.biases[:layers], *own.network.biases[layers:])
-    return _fitted(params, own._replace(network=Network(donor.shift, donor.scale, weights, biases)), data, context)
+    if isinstance(state, State) and wanted == there and np.array_equal(started.seen, state.seen):
+        layers, started = len(donor.weights), started._replace(centre=state.centre, unit=state.unit)
+    weights = (*donor.weights[:layers], *started.network.weights[layers:])
+    biases = (*donor.biases[:layers], *started.network.biases[layers:])
+    return _fitted(params, started._replace(network=Network(donor.shift, donor.scale, weights, biases)), data, context)
 
 
 def _fitted(params: MLP, state: State, data: Data, context: Context) -> Fit[State]:
@@ -156,10 +156,10 @@ def _fitted(params: MLP, state: State, data: Data, context: Context) -> Fit[Stat
     aside = held_out(params, data, context.rng)
     learned = data.take(~aside) if aside.any() else data
     held = data.take(aside) if aside.any() else None
-    found = fit_in_stages(partial(_trained, params, held), state, learned, context)
-    report = layer_report(task, rows, found.state.network, params.l2)
-    ended = found.state._replace(slopes=report.slopes, saturation=report.saturation)
-    return Fit(ended, found.converged, found.iterations, found.curves, found.warnings)
+    fit = fit_in_stages(partial(_trained, params, held), state, learned, context)
+    report = layer_report(task, rows, fit.state.network, params.l2)
+    ended = fit.state._replace(slopes=report.slopes, saturation=report.saturation)
+    return Fit(ended, fit.converged, fit.iterations, fit.curves, fit.warnings)
 
 
 def _trained(params: MLP, held: Data | None, state: State, data: Data, context: Context) -> Fit[State]:
@@ -215,8 +215,8 @@ def explain(params: MLP, state: State, x: Matrix) -> list[JSON]:
     if not x.size or state.unit == 0.0 or np.count_nonzero(state.seen) == 1:
         return [{"contributions": []} for _ in x]
     scale = state.centre, state.unit
-    found = explained_outputs(state.network, params.activation, x, scale, state.seen)
-    return [one | ({"class": code} if state.seen.size else {}) for code, one in found]
+    explanations = explained_outputs(state.network, params.activation, x, scale, state.seen)
+    return [explanation | ({"class": code} if state.seen.size else {}) for code, explanation in explanations]
 
 
 def summary(params: MLP, state: State) -> JSON:

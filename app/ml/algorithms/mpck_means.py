@@ -124,11 +124,11 @@ def fit(params: MPCKMeans, data: Data, context: Context) -> Fit[State]:
     edges, frame = given_edges(data), RowFrame.of(data.x, data.weights, diagonal=True)
     pairs = Pairs.of(edges._replace(values=_weights(params, edges.values)), len(data.x))
     best = _best(params, MetricProblem(frame.rows, data.weights, pairs), context)
-    kept, labels = np.unique(best.labels, return_inverse=True)
+    used, labels = np.unique(best.labels, return_inverse=True)
     unit = float(frame.axes[0, 0])
     state = State(
-        centres=frame.mean + best.centres[kept] / unit,
-        factors=best.metrics.factors[kept],
+        centres=frame.mean + best.centres[used] / unit,
+        factors=best.metrics.factors[used],
         unit=unit,
         shrinkage=params.shrinkage,
         sizes=np.bincount(labels),
@@ -150,7 +150,7 @@ def _best(params: MPCKMeans, problem: MetricProblem, context: Context) -> Metric
         first = first_centres(Problem(*problem.parts), params.n_clusters, context.rng)
         plain = ClusterMetrics.plain(len(first), d, params.shrinkage, diagonal=diagonal)
         run = metric_lloyd(problem, first, plain, params.max_iter, context.rng)
-        runs = [min([*runs, run], key=lambda one: one.objective[-1])]
+        runs = [min([*runs, run], key=lambda run: run.objective[-1])]
         context.progress((start + 1) / params.n_init, objective=runs[0].objective[-1])
     return runs[0]
 
@@ -160,9 +160,9 @@ def _weights(params: MPCKMeans, signed: Vector) -> Vector:
 
 
 def _warnings(params: MPCKMeans, state: State) -> Iterator[str]:
-    found = len(state.centres)
-    if found < params.n_clusters:
-        yield f"{found} of {params.n_clusters} clusters have rows."
+    n_clusters = len(state.centres)
+    if n_clusters < params.n_clusters:
+        yield f"{n_clusters} of {params.n_clusters} clusters have rows."
     yield from state.pairs.warnings
 
 

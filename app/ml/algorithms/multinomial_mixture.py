@@ -64,7 +64,7 @@ TIE = 1e-9
 """Starts that differ by less, for a row, reached the same: the first of them counts."""
 SKETCH = 64
 """Coordinates of the projection in which starts of sparse rows are found."""
-SHOWN = 50
+MAX_REPORTED_COLUMNS = 50
 """Columns of a profile in the report, those of the largest probabilities."""
 
 
@@ -120,13 +120,13 @@ def _check(data: Data) -> None:
 
 
 def _warnings(params: MultinomialMixture, data: Data, state: State) -> list[str]:
-    k, found = len(state.shares), []
+    k, warnings = len(state.shares), []
     fractions = columns_where(data.x, lambda values: values != np.floor(values))
     if fractions.size:
-        found.append(f"These columns hold fractions, which are taken for counts: {_named(data, fractions)}.")
+        warnings.append(f"These columns hold fractions, which are taken for counts: {_named(data, fractions)}.")
     if k < params.n_components:
-        found.append(f"Only {k} rows differ in the shares of their columns, so there are {k} components.")
-    return found
+        warnings.append(f"Only {k} rows differ in the shares of their columns, so there are {k} components.")
+    return warnings
 
 
 def _named(data: Data, columns: Labels) -> str:
@@ -147,10 +147,12 @@ def _roots(x: Matrix) -> Matrix:
     """Square roots of the shares of the columns in each row."""
     totals = row_totals(x)
     if (rows := sparse(x)) is not None:
-        own = totals[rows.row_numbers()]
-        return mapped(x, lambda counts: np.sqrt(np.divide(counts, own, out=np.zeros_like(counts), where=own > 0)))
-    own = totals[:, None]
-    return np.sqrt(np.divide(x, own, out=np.zeros_like(x), where=own > 0))
+        per_row = totals[rows.row_numbers()]
+        return mapped(
+            x, lambda counts: np.sqrt(np.divide(counts, per_row, out=np.zeros_like(counts), where=per_row > 0))
+        )
+    per_row = totals[:, None]
+    return np.sqrt(np.divide(x, per_row, out=np.zeros_like(x), where=per_row > 0))
 
 
 def _points(x: Matrix, rng: np.random.Generator) -> Matrix:
@@ -193,7 +195,7 @@ def summary(params: MultinomialMixture, state: State) -> JSON:
         "components": [
             {"component": j, "share": float(share), "columns": top.tolist(), "probabilities": profile[top].tolist()}
             for j, (share, profile) in enumerate(zip(state.shares, state.profiles, strict=True))
-            for top in [np.argsort(-profile, kind="stable")[:SHOWN]]
+            for top in [np.argsort(-profile, kind="stable")[:MAX_REPORTED_COLUMNS]]
         ],
         "starts": state.starts.tolist(),
         "free_parameters": free_parameters(params, state),

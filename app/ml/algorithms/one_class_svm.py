@@ -99,23 +99,25 @@ class State(NamedTuple):
 
 def fit(params: OneClassSVM, data: Data, context: Context) -> Fit[State]:
     n = len(data.x)
-    kept, nu = Kept.of(params, data, movable=False), _share(params, n)
+    stored, nu = Kept.of(params, data, movable=False), _share(params, n)
     bounds = data.weights * (n / data.weights.sum())
     # Below the least bound no coefficient reaches its own, and the solution is the same up to its scale.
     total = max(nu * n, 0.5 * float(bounds[bounds > 0].min()))
-    start = _start(kept.rows, bounds, total)
-    problem = Problem(np.zeros(n), np.zeros(n), bounds, start, negligible=_scattered(kept.rows.diagonal, bounds, total))
-    found = solve(kept.rows, problem, params.settings())
+    start = _start(stored.rows, bounds, total)
+    problem = Problem(
+        np.zeros(n), np.zeros(n), bounds, start, negligible=_scattered(stored.rows.diagonal, bounds, total)
+    )
+    solution = solve(stored.rows, problem, params.settings())
     state = State(
-        machine=Machine.of(params, data, kept, found.coef[None] / total, np.array([found.intercept / total])),
-        rho=-found.intercept / total,
-        bounded=int((found.coef >= bounds).sum()),
-        gap=problem.share(found.gap, found.objective),
-        objective=found.objective / total**2,
+        machine=Machine.of(params, data, stored, solution.coef[None] / total, np.array([solution.intercept / total])),
+        rho=-solution.intercept / total,
+        bounded=int((solution.coef >= bounds).sum()),
+        gap=problem.share(solution.gap, solution.objective),
+        objective=solution.objective / total**2,
         nu=nu,
         rows=n,
     )
-    return Fit(state, found.converged, found.iterations)
+    return Fit(state, solution.converged, solution.iterations)
 
 
 def _share(params: OneClassSVM, rows: int) -> float:

@@ -116,9 +116,9 @@ def objective(params: PCA, state: State, data: Data) -> float:
     Only the space that the loadings span counts, so that loadings which are not orthonormal gain nothing.
     """
     basis, _ = np.linalg.qr(state.loadings.T)
-    rest = data.x - state.mean
-    rest = rest - (rest @ basis) @ basis.T
-    return float(data.weights @ (rest * rest).sum(axis=1))
+    residuals = data.x - state.mean
+    residuals = residuals - (residuals @ basis) @ basis.T
+    return float(data.weights @ (residuals * residuals).sum(axis=1))
 
 
 def summary(params: PCA, state: State) -> JSON:

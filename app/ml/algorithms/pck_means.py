@@ -125,13 +125,13 @@ def _penalties(params: PCKMeans, signed: Vector) -> Vector:
 
 
 def _state(data: Data, edges: Edges, run: Run) -> State:
-    kept, labels = np.unique(run.labels, return_inverse=True)
-    return State(run.centres[kept], np.bincount(labels), PairReport.of(data, edges, labels))
+    used, labels = np.unique(run.labels, return_inverse=True)
+    return State(run.centres[used], np.bincount(labels), PairReport.of(data, edges, labels))
 
 
 def _warnings(params: PCKMeans, state: State) -> list[str]:
-    found, wanted = len(state.centres), params.n_clusters
-    few = [f"{found} of {wanted} clusters have rows."] if found < wanted else []
+    n_clusters, wanted = len(state.centres), params.n_clusters
+    few = [f"{n_clusters} of {wanted} clusters have rows."] if n_clusters < wanted else []
     return [*few, *state.pairs.warnings]
 
 

@@ -75,7 +75,7 @@ from app.ml.numerics.linear_models.coefficient_errors import forms
 from app.ml.numerics.linear_models.perceptron import perceptron_pass
 from app.ml.numerics.linear_models.sparse_perceptron import sparse_perceptron_pass
 
-LARGEST = 1e145
+MAX_SUMMABLE = 1e145
 """Numbers whose squares can be added up."""
 SCALES = np.geomspace(1e-3, 1e3, 61)
 """Sizes of w* tried for the bound, relative to the one with median gap 1."""
@@ -136,9 +136,9 @@ def _started(coef: Matrix) -> State:
 def _fitted(params: Perceptron, state: State, data: Data, context: Context) -> Fit[State]:
     curve: list[float] = []
     counts, stages = np.zeros(len(data.x), np.intp), data.stages
-    for at, rows in enumerate(stages):
-        own = replace(context, progress=part_of(context.progress, at, len(stages)))
-        state, errors, wrong = _passes(params, state, data, rows, own)
+    for stage, rows in enumerate(stages):
+        stage_context = replace(context, progress=part_of(context.progress, stage, len(stages)))
+        state, errors, wrong = _passes(params, state, data, rows, stage_context)
         curve += errors
         counts += wrong
     state = _with_margin(state, _gaps(params, state, data), counts, equal=bool(np.ptp(data.weights) == 0))
@@ -219,7 +219,7 @@ def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts
     rows = sparse(data.x)
     mistakes = perceptron_pass(data.x, *arguments) if rows is None else sparse_perceptron_pass(rows, *arguments)
     radius = max(state.radius, math.hypot(_longest(data.x), constant))
-    if not max(radius, float(np.abs([coef, drift]).max())) < LARGEST:  # NaN is not either
+    if not max(radius, float(np.abs([coef, drift]).max())) < MAX_SUMMABLE:  # NaN is not either
         raise InvalidData("The inputs are too large to be multiplied with each other: scale them.")
     seen = state.seen | data.targets.any(axis=0)
     rounds = state.rounds + len(order)
@@ -231,7 +231,7 @@ def _longest(x: Matrix) -> float:
         if (rows := sparse(x)) is not None:
             return math.sqrt(float(rows.row_sums(np.square(rows.csr.data)).max()))
         square = float(np.vecdot(x, x).max())
-    if 1 / LARGEST < square < math.inf:
+    if 1 / MAX_SUMMABLE < square < math.inf:
         return math.sqrt(square)
     largest = float(np.abs(x).max(initial=0.0))
     return largest * math.sqrt(float(np.square(x / largest).sum(axis=1).max())) if largest > 0 else 0.0
@@ -240,9 +240,9 @@ def _longest(x: Matrix) -> float:
 def _gaps(params: Perceptron, state: State, data: Data) -> Vector:
     """(n,) how much more the own class scores than the best other; none with one class."""
     scores = data.x @ state.coef[:, :-1].T + params.fit_intercept * state.coef[:, -1]
-    own = np.take_along_axis(scores, data.codes[:, None], axis=1)[:, 0]
+    own_scores = np.take_along_axis(scores, data.codes[:, None], axis=1)[:, 0]
     np.put_along_axis(scores, data.codes[:, None], -np.inf, axis=1)
-    return np.asarray(own - scores.max(axis=1))
+    return np.asarray(own_scores - scores.max(axis=1))
 
 
 def _with_margin(state: State, gaps: Vector, counts: Labels, *, equal: bool) -> State:

@@ -58,12 +58,12 @@ from app.ml.contract.algorithm import (
 from app.ml.contract.params import MaxFeatures, feature_count
 from app.ml.numerics.ensembles import calibration
 from app.ml.numerics.trees.bagged_trees import BaggedTrees, GrowthInputs, grown
-from app.ml.numerics.trees.binning import MOST, binned
+from app.ml.numerics.trees.binning import MAX_BYTE_BINS, binned
 from app.ml.numerics.trees.column_importance import importances, ranked
 from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing, grown_bytes
 from app.ml.numerics.trees.forest import Trees, spread, stages, total
-from app.ml.numerics.trees.growth import DEEPEST, Grower, Rules
+from app.ml.numerics.trees.growth import UNLIMITED, Grower, Rules
 from app.ml.numerics.trees.out_of_bag import always_seen
 from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.tree_nodes import TreeNodes
@@ -97,7 +97,9 @@ class RandomForest(Params):
     )
     max_depth: int | None = Field(None, ge=0, le=1000, description="Maximum depth of a tree; null: unlimited.")
     min_samples_leaf: float = Field(1.0, gt=0, le=1e100, description="Smallest weight of the drawn rows of a leaf.")
-    max_bins: int = Field(MOST, ge=2, le=MOST, description="Maximum number of histogram bins of a column.")
+    max_bins: int = Field(
+        MAX_BYTE_BINS, ge=2, le=MAX_BYTE_BINS, description="Maximum number of histogram bins of a column."
+    )
     importance: bool = Field(True, description="Measures how much each column matters.")
     interval_of: Literal["mean", "observation"] = Field(
         "observation",
@@ -156,7 +158,7 @@ def _rules(params: RandomForest, d: int, *, numbers: bool) -> Rules:
     criterion = VARIANCE if numbers else {"gini": GINI, "entropy": ENTROPY}[params.criterion]
     return Rules(
         criterion,
-        max_depth=DEEPEST if params.max_depth is None else params.max_depth,
+        max_depth=UNLIMITED if params.max_depth is None else params.max_depth,
         min_samples_leaf=params.min_samples_leaf,
         columns=_drawn_columns(params, d, numbers=numbers),
         draws_subsets=params.subsets == "random",

@@ -143,10 +143,12 @@ def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
 
 def _named(group: list[str], names: tuple[str, ...]) -> Labels:
     """Columns of these inputs: a category's are named after it. Raises InvalidData for names that are not there."""
-    own = [[i for i, name in enumerate(names) if name == one or name.startswith(f"{one}=")] for one in group]
-    if not all(own):
+    places = [
+        [i for i, name in enumerate(names) if name == column or name.startswith(f"{column}=")] for column in group
+    ]
+    if not all(places):
         raise InvalidData("A group of columns names inputs that the matrix does not have.")
-    return np.unique(np.concatenate(own)).astype(np.intp)
+    return np.unique(np.concatenate(places)).astype(np.intp)
 
 
 ALGORITHM = Algorithm(

@@ -108,11 +108,11 @@ def fit(params: RatioProjection, data: Data, context: Context) -> Fit[State]:
     values, vectors = scipy.linalg.eigh(turn.T @ _apart(rows, data, cannot) @ turn) if turn.size else _none()
     p = min(params.n_components, len(values))
     if p < params.n_components:
-        warnings.append(f"There are only {p} directions, not {params.n_components}.")
-    found = (turn @ vectors[:, ::-1][:, :p]).T if p else np.zeros((1, z.shape[1]))
-    largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
+        warnings.append(f"There are only {p} axes, not {params.n_components}.")
+    axes = (turn @ vectors[:, ::-1][:, :p]).T if p else np.zeros((1, z.shape[1]))
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     ratio = np.maximum(values[::-1][:p], 0.0) if p else np.zeros(1)
-    return Fit(State(mean, found * np.where(largest < 0, -1.0, 1.0) / unit, ratio), iterations=1, warnings=warnings)
+    return Fit(State(mean, axes * np.where(largest < 0, -1.0, 1.0) / unit, ratio), iterations=1, warnings=warnings)
 
 
 def _none() -> tuple[Vector, Matrix]:
@@ -122,29 +122,31 @@ def _none() -> tuple[Vector, Matrix]:
 def _pairs(params: RatioProjection, data: Data) -> tuple[Edges, Edges]:
     """Pairs that must be together and that cannot, with their weights in units of the squared sum of row weights."""
     nothing = np.zeros(0, np.intp)
-    given = None if data.relations is None else data.relations.edges
-    if given is None:
+    edges = None if data.relations is None else data.relations.edges
+    if edges is None:
         return (Edges(nothing, nothing, np.zeros(0)),) * 2
-    values = params.relation_weight * np.abs(given.values) / data.weights.sum() ** 2
-    values = values * data.weights[given.first] * data.weights[given.second]
-    must = given.values > 0
-    kept = [Edges(given.first[some], given.second[some], values[some]) for some in (must, ~must)]
-    return kept[0], kept[1]
+    values = params.relation_weight * np.abs(edges.values) / data.weights.sum() ** 2
+    values = values * data.weights[edges.first] * data.weights[edges.second]
+    must = edges.values > 0
+    parts = [Edges(edges.first[some], edges.second[some], values[some]) for some in (must, ~must)]
+    return parts[0], parts[1]
 
 
 def _together(rows: Centred, data: Data, must: Edges) -> Matrix:
     """(n + m, d), a factor of the scatter of pairs that belong together: a class of weight V has V times its own."""
-    own = rows.z - rows.means[data.codes]
+    within = rows.z - rows.means[data.codes]
     gaps = rows.z[must.first] - rows.z[must.second]
     heavy = np.sqrt(rows.weights * rows.mass[data.codes])
-    return np.vstack([heavy[:, None] * own, np.sqrt(must.values)[:, None] * gaps])
+    return np.vstack([heavy[:, None] * within, np.sqrt(must.values)[:, None] * gaps])
 
 
 def _apart(rows: Centred, data: Data, cannot: Edges) -> Matrix:
     """(d, d) scatter of pairs that belong apart: those of two classes have the scatter of both and of their means."""
     others = (rows.weights.sum() - rows.mass)[data.codes]
-    own = (rows.z - rows.means[data.codes]) * np.sqrt(rows.weights * others)[:, None]
-    return np.asarray(own.T @ own + of_all_pairs(*_seen(rows)) + of_edges(rows.z, cannot, cannot.values), np.float64)
+    inner = (rows.z - rows.means[data.codes]) * np.sqrt(rows.weights * others)[:, None]
+    return np.asarray(
+        inner.T @ inner + of_all_pairs(*_seen(rows)) + of_edges(rows.z, cannot, cannot.values), np.float64
+    )
 
 
 def _seen(rows: Centred) -> tuple[Matrix, Vector]:

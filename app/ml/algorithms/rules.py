@@ -118,22 +118,22 @@ def fit(params: RuleSet, data: Data, context: Context) -> Fit[State]:
     return _learned(params, data, context) if params.given is None else _given(params, params.given, data)
 
 
-def _given(params: RuleSet, given: Sequence[GivenRule], data: Data) -> Fit[State]:
+def _given(params: RuleSet, stated_rules: Sequence[GivenRule], data: Data) -> Fit[State]:
     """The rules unchanged; the rows give how often each fires and errs, and which contradict each other."""
-    found, warnings = understood(given, data)
+    rules, warnings = understood(stated_rules, data)
     last = None if params.otherwise is None else code_of(params.otherwise, data)
     if params.otherwise is not None and last is None:
         fault = Fault("/algorithm/otherwise", "No training row is of such a class.", "unknown_class")
         raise InvalidData("The given rules do not fit the data.", faults=[fault])
-    left = ~np.any([rule.fires(data.x) for rule in found], axis=0)
+    left = ~np.any([rule.fires(data.x) for rule in rules], axis=0)
     word = _last_word(data, left) if last is None else np.eye(data.targets.shape[1])[last]
-    return Fit(State(tuple(found), word, _conflicts(found, data)), iterations=len(found), warnings=warnings)
+    return Fit(State(tuple(rules), word, _conflicts(rules, data)), iterations=len(rules), warnings=warnings)
 
 
 def _last_word(data: Data, left: Truths) -> Vector:
     """Shares of the classes in the rows left over, or else in all."""
-    rest = data.take(left) if left.any() else data
-    counts = rest.weights @ rest.targets
+    remaining = data.take(left) if left.any() else data
+    counts = remaining.weights @ remaining.targets
     shares: Vector = counts / counts.sum()
     return shares
 
@@ -142,18 +142,18 @@ def _learned(params: RuleSet, data: Data, context: Context) -> Fit[State]:
     table, order = ranked(data)
     how = Rules(GINI, params.max_depth, params.max_rules, min_samples_leaf=params.min_samples_leaf)
     tree = Grower(data, table, order).grow(data.weights, how)
-    found: list[Rule] = []
+    candidates: list[Rule] = []
     for tests in _read_off(tree, data.levels):
-        found.append(_shortened(tests, data) if params.shorten else _counted(tests, data))
-        context.progress(0.9 * min(len(found) / params.max_rules, 1.0))
-    ordered = sorted(_distinct(found), key=lambda rule: (_pessimistic(rule), -rule.rows, len(rule.tests)))
-    kept, left = [], np.ones(len(data.x), np.bool_)
+        candidates.append(_shortened(tests, data) if params.shorten else _counted(tests, data))
+        context.progress(0.9 * min(len(candidates) / params.max_rules, 1.0))
+    ordered = sorted(_distinct(candidates), key=lambda rule: (_pessimistic(rule), -rule.rows, len(rule.tests)))
+    chosen, left = [], np.ones(len(data.x), np.bool_)
     for rule in ordered:
         first = left & rule.fires(data.x)
         if first.any():
-            kept.append(_predicting(rule, data, first))
+            chosen.append(_predicting(rule, data, first))
             left &= ~first
-    return Fit(State(tuple(kept), _last_word(data, left), _conflicts(kept, data)), iterations=len(kept))
+    return Fit(State(tuple(chosen), _last_word(data, left), _conflicts(chosen, data)), iterations=len(chosen))
 
 
 def predict(params: RuleSet, state: State, x: Matrix) -> Matrix:
@@ -174,7 +174,9 @@ def summary(params: RuleSet, state: State) -> JSON:
         "rules": [_written(rule) for rule in state.rules],
         "classes": every(len(state.otherwise)),
         "otherwise": state.otherwise.tolist(),
-        "conflicts": [{"rules": [int(one), int(other)], "rows": rows} for one, other, rows in state.conflicts.tolist()],
+        "conflicts": [
+            {"rules": [int(first), int(other)], "rows": rows} for first, other, rows in state.conflicts.tolist()
+        ],
     }
 
 
@@ -216,7 +218,9 @@ def _read_off(tree: Grown, levels: Labels) -> Iterator[tuple[Condition, ...]]:
             continue
         for test, to in zip(_tests(tree, node, levels), below[:, node].tolist(), strict=True):
             if to >= 0:
-                others = (one for one in tests if (one.column, one.op) != (test.column, test.op))
+                others = (
+                    condition for condition in tests if (condition.column, condition.op) != (test.column, test.op)
+                )
                 waiting.append((to, (*others, test)))
 
 
@@ -280,13 +284,13 @@ def _distinct(rules: Sequence[Rule]) -> list[Rule]:
 def _conflicts(rules: Sequence[Rule], data: Data) -> Matrix:
     fires = [rule.fires(data.x) for rule in rules]
     named = [int(rule.shares.argmax()) for rule in rules]
-    found = [
+    conflicts = [
         (i, j, float(data.weights[fires[i] & fires[j]].sum()))
         for i in range(len(rules))
         for j in range(i + 1, len(rules))
         if named[i] != named[j] and (fires[i] & fires[j]).any()
     ]
-    return np.array(found, np.float64).reshape(-1, 3)
+    return np.array(conflicts, np.float64).reshape(-1, 3)
 
 
 ALGORITHM = Algorithm(

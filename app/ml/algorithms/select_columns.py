@@ -88,54 +88,59 @@ class State(NamedTuple):
 def fit(params: SelectColumns, data: Data, context: Context) -> Fit[State]:
     matrix, mean = covariance(data.x, data.weights)
     named = _named(params, data)
-    kept, explained = _chosen(matrix, params.n_components) if named is None else (named, _in_order(matrix, named))
+    columns, explained = _chosen(matrix, params.n_components) if named is None else (named, _in_order(matrix, named))
     x = data.x * near_one(float(np.abs(data.x).max(initial=0.0)))
-    coefficients = weighted_ridge(np.ascontiguousarray(x[:, kept]), x, data.weights, 0.0).coef
-    coefficients[:, kept] = np.eye(len(kept))
-    short = named is None and len(kept) < params.n_components
-    few = f"There are only {len(kept)} columns to choose, not {params.n_components}: they make up the others."
-    return Fit(State(kept, mean, coefficients, explained), iterations=1, warnings=[few] if short else ())
+    coefficients = weighted_ridge(np.ascontiguousarray(x[:, columns]), x, data.weights, 0.0).coef
+    coefficients[:, columns] = np.eye(len(columns))
+    short = named is None and len(columns) < params.n_components
+    few = f"There are only {len(columns)} columns to choose, not {params.n_components}: they make up the others."
+    return Fit(State(columns, mean, coefficients, explained), iterations=1, warnings=[few] if short else ())
 
 
 def _named(params: SelectColumns, data: Data) -> Labels | None:
     """Places of the columns with these names, each once."""
     if params.column_names is None:
         return None
-    places = [j for name in params.column_names for j, own in enumerate(data.names) if own == name or _level(own, name)]
+    places = [
+        j
+        for name in params.column_names
+        for j, column in enumerate(data.names)
+        if column == name or _level(column, name)
+    ]
     if not places:
         raise InvalidData("None of the columns to keep is left after preparation.")
     return np.array(list(dict.fromkeys(places)), np.intp)
 
 
-def _level(own: str, name: str) -> bool:
-    return own.startswith(f"{name}=")
+def _level(column_name: str, name: str) -> bool:
+    return column_name.startswith(f"{name}=")
 
 
 def _chosen(covariances: Matrix, most: int) -> tuple[Labels, Vector]:
     """Places of at most so many columns, and the share that those up to each explain: at least one column."""
-    left, own = _scaled(covariances), _scaled(covariances).diagonal().copy()
-    kept, explained = list[int](), list[float]()
-    total = own.sum() or 1.0
-    while len(kept) < most:
-        free = left.diagonal() > ROUNDING * own
-        free[kept] = False
-        if kept and not free.any():
+    left, variances = _scaled(covariances), _scaled(covariances).diagonal().copy()
+    columns, explained = list[int](), list[float]()
+    total = variances.sum() or 1.0
+    while len(columns) < most:
+        free = left.diagonal() > ROUNDING * variances
+        free[columns] = False
+        if columns and not free.any():
             break
         gain = np.where(free, np.square(left).sum(axis=1) / np.where(free, left.diagonal(), 1.0), 0.0)
-        kept.append(int((gain >= gain.max() * (1 - 1e-9)).argmax()))
-        explained.append(min(sum(explained[-1:]) + gain[kept[-1]] / total, 1.0))
-        left = _without(left, own, kept[-1])
-    return np.array(kept, np.intp), np.array(explained)
+        columns.append(int((gain >= gain.max() * (1 - 1e-9)).argmax()))
+        explained.append(min(sum(explained[-1:]) + gain[columns[-1]] / total, 1.0))
+        left = _without(left, variances, columns[-1])
+    return np.array(columns, np.intp), np.array(explained)
 
 
-def _in_order(covariances: Matrix, kept: Labels) -> Vector:
+def _in_order(covariances: Matrix, columns: Labels) -> Vector:
     """Share of all variance that a linear fit by the columns up to each explains."""
-    left, own = _scaled(covariances), _scaled(covariances).diagonal().copy()
-    rest = np.empty(len(kept))
-    for place, j in enumerate(kept):
-        left = _without(left, own, j)
-        rest[place] = np.maximum(left.diagonal(), 0).sum()
-    return np.clip(1 - rest / (own.sum() or 1.0), 0, 1) if own.sum() > 0 else np.zeros(len(kept))
+    left, variances = _scaled(covariances), _scaled(covariances).diagonal().copy()
+    unexplained = np.empty(len(columns))
+    for place, j in enumerate(columns):
+        left = _without(left, variances, j)
+        unexplained[place] = np.maximum(left.diagonal(), 0).sum()
+    return np.clip(1 - unexplained / (variances.sum() or 1.0), 0, 1) if variances.sum() > 0 else np.zeros(len(columns))
 
 
 def _scaled(covariances: Matrix) -> Matrix:
@@ -143,9 +148,9 @@ def _scaled(covariances: Matrix) -> Matrix:
     return covariances / (covariances.diagonal().max(initial=0.0) or 1.0)
 
 
-def _without(left: Matrix, own: Vector, j: int) -> Matrix:
+def _without(left: Matrix, variances: Vector, j: int) -> Matrix:
     """The covariance that is left when column j has explained what it can."""
-    return left - np.outer(left[j], left[j]) / left[j, j] if left[j, j] > ROUNDING * own[j] else left
+    return left - np.outer(left[j], left[j]) / left[j, j] if left[j, j] > ROUNDING * variances[j] else left
 
 
 def predict(params: SelectColumns, state: State, x: Matrix) -> Matrix:

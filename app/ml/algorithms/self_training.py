@@ -90,13 +90,13 @@ class State(NamedTuple):
 
 
 def fit(params: SelfTraining, data: Data, context: Context) -> Fit[State]:
-    rest = data.unlabelled or Unlabelled(data.x[:0])
-    m, weight = len(rest.x), _class_weights(data)
+    unlabelled = data.unlabelled or Unlabelled(data.x[:0])
+    m, weight = len(unlabelled.x), _class_weights(data)
     codes, rounds, probability = np.zeros(m, np.intp), np.zeros(m, np.intp), np.full(m, np.nan)
     member, counts, ended = context.fit(params.estimator, data), list[int](), False
     for turn in range(1, params.max_iter + 1):
         left = np.flatnonzero(rounds == 0)
-        shares = member.predict(rest.x[left]) if left.size else np.zeros((0, 1))
+        shares = member.predict(unlabelled.x[left]) if left.size else np.zeros((0, 1))
         sure = _surest(params, shares.max(axis=1))
         ended = not sure.size
         if ended:
@@ -104,10 +104,10 @@ def fit(params: SelfTraining, data: Data, context: Context) -> Fit[State]:
         chosen = left[sure]
         codes[chosen], probability[chosen], rounds[chosen] = shares[sure].argmax(axis=1), shares[sure].max(axis=1), turn
         counts.append(sure.size)
-        given = np.flatnonzero(rounds)
-        member = context.fit(params.estimator, data.labelled(given, codes[given], weight[codes[given]]))
-        context.progress(turn / params.max_iter, labelled=float(given.size))
-    numbers = np.arange(m) if rest.numbers is None else rest.numbers
+        labelled = np.flatnonzero(rounds)
+        member = context.fit(params.estimator, data.labelled(labelled, codes[labelled], weight[codes[labelled]]))
+        context.progress(turn / params.max_iter, labelled=float(labelled.size))
+    numbers = np.arange(m) if unlabelled.numbers is None else unlabelled.numbers
     return Fit(
         State(member, codes, rounds, probability, numbers),
         converged=ended or bool(rounds.all()),
@@ -129,14 +129,14 @@ def _surest(params: SelfTraining, probability: Vector) -> Labels:
     return np.sort(sure[np.argsort(-probability[sure], kind="stable")][: params.k_best])
 
 
-def _warnings(params: SelfTraining, data: Data, given: Labels, m: int) -> list[str]:
+def _warnings(params: SelfTraining, data: Data, labelled: Labels, m: int) -> list[str]:
     if not m:
         return ["No row lacks the target: this is the estimator, trained on the labelled rows alone."]
-    if not given.size:
+    if not labelled.size:
         return [f"No row without a target reached a probability of {params.min_probability:g}: none got a label."]
-    known = data.targets.sum(axis=0) > 0
-    lost = int((known & (np.bincount(given, minlength=known.size) == 0)).sum())
-    return [f"{lost} of {int(known.sum())} classes were given to no row without a target."] if lost else []
+    present = data.targets.sum(axis=0) > 0
+    lost = int((present & (np.bincount(labelled, minlength=present.size) == 0)).sum())
+    return [f"{lost} of {int(present.sum())} classes were given to no row without a target."] if lost else []
 
 
 def predict(params: SelfTraining, state: State, x: Matrix) -> Matrix:
@@ -149,11 +149,11 @@ def explain(params: SelfTraining, state: State, x: Matrix) -> list[JSON]:
 
 
 def summary(params: SelfTraining, state: State) -> JSON:
-    given = np.flatnonzero(state.rounds)
-    listed = given[np.argsort(state.rounds[given], kind="stable")][:LISTED]
+    labelled = np.flatnonzero(state.rounds)
+    listed = labelled[np.argsort(state.rounds[labelled], kind="stable")][:LISTED]
     return {
         "unlabelled_rows": state.rounds.size,
-        "labelled_rows": given.size,
+        "labelled_rows": labelled.size,
         "min_probability": params.min_probability,
         "rounds": [_round(state, turn) for turn in range(1, int(state.rounds.max(initial=0)) + 1)],
         "labels": [

@@ -103,21 +103,21 @@ class State(NamedTuple):
 
 
 def fit(params: Smacof, data: Data, context: Context) -> Fit[State]:
-    known, given = known_items(params, data)
-    pairs = (int((~np.isnan(given)).sum()) - len(given)) // 2
-    distinct = distinct_items(known)
-    if len(distinct.first) < len(given) or known.form == "columns":
-        given = given[np.ix_(distinct.first, distinct.first)]
-    problem = KnownPairs(given, distinct.weights, pair_weights(data))
+    items, distances = known_items(params, data)
+    pairs = (int((~np.isnan(distances)).sum()) - len(distances)) // 2
+    distinct = distinct_items(items)
+    if len(distinct.first) < len(distances) or items.form == "columns":
+        distances = distances[np.ix_(distinct.first, distinct.first)]
+    problem = KnownPairs(distances, distinct.weights, pair_weights(data))
     runs = [*_runs(params, problem, context)]
     best = min(runs, key=lambda run: run.stress[-1])
     squares = problem.squares or 1.0
     places = upright(best.places, distinct.weights)
     left, size = best.stress[-1], problem.squared_distances(places)
     with np.errstate(over="ignore"):
-        stress = min(float(left * (problem.unit * known.scale**2)), float(np.finfo(float).max))
+        stress = min(float(left * (problem.unit * items.scale**2)), float(np.finfo(float).max))
     state = State(
-        known,
+        items,
         places[distinct.group],
         stress,
         left / squares,
@@ -142,7 +142,7 @@ def _runs(params: Smacof, problem: KnownPairs, context: Context) -> Iterator[Maj
 
 
 def predict(params: Smacof, state: State, x: Matrix) -> Matrix:
-    place = partial(place_items, known=state.places, weights=state.known.weights)
+    place = partial(place_items, known_places=state.places, weights=state.known.weights)
     return placed(params, state.known, x, state.places * state.known.scale, place)
 
 
@@ -150,9 +150,9 @@ def nearest(params: Smacof, state: State, x: Matrix, count: int | None) -> Neigh
     return nearest_items(state.known, state.places, predict(params, state, x), count)
 
 
-def nearest_to_items(params: Smacof, state: State, at: Labels, count: int | None) -> Neighbours:
+def nearest_to_items(params: Smacof, state: State, places: Labels, count: int | None) -> Neighbours:
     """The same of training rows, by their places among the items."""
-    return nearest_items(state.known, state.places, state.places[at] * state.known.scale, count)
+    return nearest_items(state.known, state.places, state.places[places] * state.known.scale, count)
 
 
 def summary(params: Smacof, state: State) -> JSON:

@@ -168,16 +168,16 @@ def _start(params: SOM, rows: Rows, context: Context, place: int) -> _Start:
         prototypes = epoch.prototypes
         curve.append(epoch.error)
         context.progress((place + done / params.epochs) / params.n_init, quantisation_error=epoch.error)
-    found = places(rows.x, prototypes)
-    both = np.stack([found.distance, found.torn(grid)], axis=1)
+    placed_rows = places(rows.x, prototypes)
+    both = np.stack([placed_rows.distance, placed_rows.torn(grid)], axis=1)
     errors = np.average(both, axis=0, weights=rows.weights)[None]
-    return _Start(State(prototypes, np.bincount(found.nearest, minlength=grid.cells), errors, 0), curve)
+    return _Start(State(prototypes, np.bincount(placed_rows.nearest, minlength=grid.cells), errors, 0), curve)
 
 
 def named(params: SOM, state: State, data: Data, codes: Labels, names: Sequence[str]) -> State:
     cells = predict(params, state, data.x)
-    found, shares = name_cells(cells, codes, data.weights, names, len(state.prototypes))
-    return state._replace(names=found, shares=shares)
+    cell_names, shares = name_cells(cells, codes, data.weights, names, len(state.prototypes))
+    return state._replace(names=cell_names, shares=shares)
 
 
 def predict(params: SOM, state: State, x: Matrix) -> Labels:
@@ -207,7 +207,10 @@ def planes(params: SOM, state: State) -> CellMap:
 
 def summary(params: SOM, state: State) -> JSON:
     """Distances are in prepared (scaled) columns. `starts`: errors of each start."""
-    starts = [{"quantisation_error": one, "topographic_error": other} for one, other in state.errors.tolist()]
+    starts = [
+        {"quantisation_error": quantisation, "topographic_error": other}
+        for quantisation, other in state.errors.tolist()
+    ]
     result = {
         **starts[state.best],
         "starts": starts,

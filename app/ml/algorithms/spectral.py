@@ -72,7 +72,7 @@ from app.ml.numerics.graphs.partitioned_graph import PartitionedGraph
 from app.ml.numerics.graphs.similarity_graph import Graph, GraphParams, made
 from app.ml.numerics.graphs.spectrum_view import SpectrumView, eigengap, eigengap_ratio, widest_step
 
-SHOWN = 12
+MIN_EIGENVALUES = 12
 """Eigenvalues that are computed at least, for the eigengap."""
 MOST_SIZES = 1000
 """Clusters in the summary."""
@@ -126,7 +126,7 @@ def fit(params: Spectral, data: Data, context: Context) -> Fit[State]:
 
 def _solved(params: Spectral, data: Data) -> Solved:
     graph, k = made(params, data), min(params.n_clusters, len(data.x))
-    spectrum = smallest(graph, max(SHOWN, k + 1), normalised=params.laplacian == "normalised")
+    spectrum = smallest(graph, max(MIN_EIGENVALUES, k + 1), normalised=params.laplacian == "normalised")
     return Solved(graph, spectrum, same_for_equal(data, partition_coordinates(spectrum, k), graph.masses))
 
 
@@ -173,15 +173,15 @@ def _warnings(params: Spectral, state: State) -> list[str]:
 
 
 def predict(params: Spectral, state: State, x: Matrix) -> Labels:
-    own = own_places(state.nodes, x)
-    found: Labels = state.labels[np.maximum(own, 0)]
-    new = np.flatnonzero(own < 0)
+    places = own_places(state.nodes, x)
+    labels: Labels = state.labels[np.maximum(places, 0)]
+    new = np.flatnonzero(places < 0)
     if new.size:
         votes = np.eye(int(state.labels.max()) + 1)[state.labels]
         shares, joined = averages(params, state.nodes, x[new], votes)
         nearest = state.labels[nearest_places(state.nodes, x[new])]
-        found[new] = np.where(joined > 0, shares.argmax(axis=1), nearest)
-    return found
+        labels[new] = np.where(joined > 0, shares.argmax(axis=1), nearest)
+    return labels
 
 
 def summary(params: Spectral, state: State) -> JSON:

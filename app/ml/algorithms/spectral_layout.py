@@ -85,21 +85,21 @@ def fit(params: SpectralLayout, data: Data, context: Context) -> Fit[State]:
     graph = made(params, data)
     context.progress(0.3)
     spectrum = smallest(graph, params.n_components + 1, normalised=params.laplacian == "normalised")
-    found = drawn(spectrum, params.n_components)
+    drawing = drawn(spectrum, params.n_components)
     state = State(
         nodes=rows_of(params, data, graph),
-        coordinates=same_for_equal(data, _coordinates(params, found), graph.masses),
-        eigenvalues=_eigenvalues(params, graph, found.values),
+        coordinates=same_for_equal(data, _coordinates(params, drawing), graph.masses),
+        eigenvalues=_eigenvalues(params, graph, drawing.values),
         components=spectrum.components,
     )
     return Fit(state, iterations=1, warnings=_warnings(params, state))
 
 
-def _coordinates(params: SpectralLayout, found: Drawn) -> Matrix:
+def _coordinates(params: SpectralLayout, drawing: Drawn) -> Matrix:
     """(n, p), with zeros where there are fewer eigenvectors."""
-    coordinates = np.zeros((len(found.coordinates), params.n_components))
-    if found.values.size:
-        coordinates[:, : found.values.size] = signed(found.coordinates.T).T
+    coordinates = np.zeros((len(drawing.coordinates), params.n_components))
+    if drawing.values.size:
+        coordinates[:, : drawing.values.size] = signed(drawing.coordinates.T).T
     return coordinates
 
 
@@ -120,14 +120,14 @@ def _warnings(params: SpectralLayout, state: State) -> list[str]:
 
 
 def predict(params: SpectralLayout, state: State, x: Matrix) -> Matrix:
-    own = own_places(state.nodes, x)
-    found: Matrix = state.coordinates[np.maximum(own, 0)]
-    new = np.flatnonzero(own < 0)
+    places = own_places(state.nodes, x)
+    coordinates: Matrix = state.coordinates[np.maximum(places, 0)]
+    new = np.flatnonzero(places < 0)
     if new.size:
         means, joined = averages(params, state.nodes, x[new], state.coordinates)
         nearest = state.coordinates[nearest_places(state.nodes, x[new])]
-        found[new] = np.where(joined[:, None] > 0, means, nearest)
-    return found
+        coordinates[new] = np.where(joined[:, None] > 0, means, nearest)
+    return coordinates
 
 
 def summary(_: SpectralLayout, state: State) -> JSON:

@@ -100,9 +100,12 @@ def fit(params: Stacking, data: Data, context: Context) -> Fit[State]:
         above = context.fit(params.final_estimator, _above(data, result))
         return Fit(State(members, np.zeros(count), above, errors), iterations=count)
     repeat = 1 if codes is None else target.shape[1]
-    found = weights(result.reshape(-1, count), target.ravel(), np.repeat(data.weights, repeat))
-    warnings = [] if found.any() else ["No member helps to predict: all of them count alike."]
-    return Fit(State(members, found if found.any() else np.full(count, 1 / count), None, errors), warnings=warnings)
+    coef = weights(result.reshape(-1, count), target.ravel(), np.repeat(data.weights, repeat))
+    warnings = [] if coef.any() else ["No member helps to predict: all of them count alike."]
+    return Fit(
+        State(members, coef if coef.any() else np.full(count, 1 / count), None, errors),
+        warnings=warnings,
+    )
 
 
 def predict(params: Stacking, state: State, x: Matrix) -> NDArray[Any]:
@@ -120,8 +123,8 @@ def weights(predictions: Matrix, target: Vector, rows: Vector) -> Vector:
     factor: Matrix = scipy.linalg.qr(np.column_stack([predictions * root[:, None], target * root]), mode="r")[0][
         : m + 1
     ]
-    found: Vector = scipy.optimize.nnls(factor[:, :m], factor[:, m])[0]
-    return found
+    coef: Vector = scipy.optimize.nnls(factor[:, :m], factor[:, m])[0]
+    return coef
 
 
 def explain(params: Stacking, state: State, x: Matrix) -> list[JSON]:

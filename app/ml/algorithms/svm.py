@@ -129,41 +129,41 @@ class State(NamedTuple):
 
 
 def fit(params: SVM, data: Data, context: Context) -> Fit[State]:
-    kept = Kept.of(params, data)
+    stored = Kept.of(params, data)
     seen = data.targets.any(axis=0)
     pairs = pairs_of(params.multiclass, np.flatnonzero(seen))
     costs = data.weights * (math.inf if params.C is None else params.C)
-    found = list[tuple[Labels, TwoClasses, Solution, Vector]]()
+    solved = list[tuple[Labels, TwoClasses, Solution, Vector]]()
     for done, (first, second) in enumerate(pairs, 1):
         places = np.flatnonzero(of_pair(data.codes, first, second))
         signs = np.where(data.codes[places] == second, 1.0, -1.0)
-        own = kept.rows if places.size == len(data.x) else kept.rows.take(places)
-        rows = TwoClasses(own, signs, costs[places])
+        kernel_rows = stored.rows if places.size == len(data.x) else stored.rows.take(places)
+        rows = TwoClasses(kernel_rows, signs, costs[places])
         slope = np.zeros(2)
         solution = separated(rows, params.settings())
         if params.cv is not None:
             values = cross_fitted(rows, params.settings(), params.cv, context.rng)
             slope = sigmoid_of(values, rows, data.weights[places])
-        found.append((places, rows, solution, slope))
+        solved.append((places, rows, solution, slope))
         context.progress(done / len(pairs), duality_gap=solution.gap)
-    state = _state(params, data, kept, found)
-    iterations = sum(solution.iterations for _, _, solution, _ in found)
-    return Fit(state, all(solution.converged for _, _, solution, _ in found), iterations)
+    state = _state(params, data, stored, solved)
+    iterations = sum(solution.iterations for _, _, solution, _ in solved)
+    return Fit(state, all(solution.converged for _, _, solution, _ in solved), iterations)
 
 
-def _state(params: SVM, data: Data, kept: Kept, found: list[tuple[Labels, TwoClasses, Solution, Vector]]) -> State:
-    coef = np.zeros((len(found), len(data.x)))
-    for one, (places, _, solution, _) in zip(coef, found, strict=True):
-        one[places] = solution.coef
-    solutions = [(rows, solution) for _, rows, solution, _ in found]
+def _state(params: SVM, data: Data, stored: Kept, solved: list[tuple[Labels, TwoClasses, Solution, Vector]]) -> State:
+    coef = np.zeros((len(solved), len(data.x)))
+    for machine_coef, (places, _, solution, _) in zip(coef, solved, strict=True):
+        machine_coef[places] = solution.coef
+    solutions = [(rows, solution) for _, rows, solution, _ in solved]
     intercept = np.array([solution.intercept for _, solution in solutions])
     lengths = np.array([length(rows.signs, solution) for rows, solution in solutions])
     objectives = np.array([solution.objective for _, solution in solutions])
     wide = np.divide(2.0, lengths, out=np.full(len(lengths), np.inf), where=lengths > 0)
     gaps = np.array([solution.gap for _, solution in solutions])
     return State(
-        machine=Machine.of(params, data, kept, coef, intercept),
-        sigmoids=np.array([slope for *_, slope in found]).reshape(-1, 2)[: None if params.cv else 0],
+        machine=Machine.of(params, data, stored, coef, intercept),
+        sigmoids=np.array([slope for *_, slope in solved]).reshape(-1, 2)[: None if params.cv else 0],
         seen=np.asarray(data.targets.any(axis=0)),
         bounded=np.array([(np.abs(s.coef) >= rows.costs).sum() for rows, s in solutions], np.intp),
         margins=wide,
@@ -171,7 +171,7 @@ def _state(params: SVM, data: Data, kept: Kept, found: list[tuple[Labels, TwoCla
         objectives=objectives,
         errors=np.array([np.mean(rows.signs * (rows.signs - s.residual + s.intercept) <= 0) for rows, s in solutions]),
         sizes=np.array([len(rows.signs) for rows, _ in solutions], np.intp),
-        radius=math.sqrt(max(float(kept.rows.diagonal.max()), 0.0)),
+        radius=math.sqrt(max(float(stored.rows.diagonal.max()), 0.0)),
         dimensions=math.inf if data.square is not None else params.dimensions(data.x.shape[1]),
     )
 
@@ -262,8 +262,8 @@ def capacity(params: SVM, state: State, data: Data) -> Capacity:
         length = 0.0 if math.isinf(state.margins[0]) else 2 / state.margins[0]
         norm = math.hypot(slope * length, slope * state.machine.intercept[0] + shift)
         weights = WeightNorm(norm, trace(params, state.machine, data), np.where(data.codes == 1, values, -values))
-    found = machine_capacity(params, state.machine, state.dimensions, Capacity(weights=weights), wrong)
-    return found._replace(margin_dimension=max(_dimension(state, margin) for margin in state.margins.tolist()))
+    bound = machine_capacity(params, state.machine, state.dimensions, Capacity(weights=weights), wrong)
+    return bound._replace(margin_dimension=max(_dimension(state, margin) for margin in state.margins.tolist()))
 
 
 def _seconds(params: SVM, size: Size) -> float:

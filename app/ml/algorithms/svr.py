@@ -99,25 +99,25 @@ class State(NamedTuple):
 
 
 def fit(params: SVR, data: Data, context: Context) -> Fit[State]:
-    kept = Kept.of(params, data)
+    stored = Kept.of(params, data)
     middle, unit = _centre(data), _unit(data)
     target = (data.y - middle) / unit
     costs = data.weights * (LARGEST_COST if params.C is None else params.C / unit)
     problem = Problem(target, -costs, costs, np.zeros(len(target)), params.epsilon / unit)
-    found = minimum(kept.rows, problem, params.settings())
-    if params.C is None and not _within(found, problem, params):
+    solution = minimum(stored.rows, problem, params.settings())
+    if params.C is None and not _within(solution, problem, params):
         raise InvalidData(TOO_NARROW)
-    coef = unit * found.coef
-    square = float(found.coef @ (target - found.residual))
+    coef = unit * solution.coef
+    square = float(solution.coef @ (target - solution.residual))
     state = State(
-        machine=Machine.of(params, data, kept, coef[None], np.array([unit * found.intercept + middle])),
-        bounded=int((np.abs(found.coef) >= costs).sum()),
+        machine=Machine.of(params, data, stored, coef[None], np.array([unit * solution.intercept + middle])),
+        bounded=int((np.abs(solution.coef) >= costs).sum()),
         norm=unit * math.sqrt(max(square, 0.0)),
-        gap=found.gap / abs(found.objective) if found.objective else 0.0,
-        objective=unit**2 * found.objective,
-        inside=int((found.coef == 0).sum()),
+        gap=solution.gap / abs(solution.objective) if solution.objective else 0.0,
+        objective=unit**2 * solution.objective,
+        inside=int((solution.coef == 0).sum()),
     )
-    return Fit(state, found.converged, found.iterations, warnings=[*_warnings(params, state, data)])
+    return Fit(state, solution.converged, solution.iterations, warnings=[*_warnings(params, state, data)])
 
 
 def _warnings(params: SVR, state: State, data: Data) -> Iterator[str]:
@@ -146,9 +146,9 @@ def _unit(data: Data) -> float:
     return spread if spread > 0 else 1.0
 
 
-def _within(found: Solution, problem: Problem, params: SVR) -> bool:
-    beyond = np.abs(found.residual - found.intercept) - problem.epsilon
-    return found.converged and float(beyond.max()) <= 2 * params.tol
+def _within(solution: Solution, problem: Problem, params: SVR) -> bool:
+    beyond = np.abs(solution.residual - solution.intercept) - problem.epsilon
+    return solution.converged and float(beyond.max()) <= 2 * params.tol
 
 
 def predict(params: SVR, state: State, x: Matrix) -> Vector:

@@ -140,20 +140,20 @@ class State(NamedTuple):
 
 def fit(params: TransductiveSVM, data: Data, context: Context) -> Fit[State]:
     every = joined(data)
-    kept = Kept.of(params, every)
-    rows, shares = _ready(kept.rows, params), class_priors(params.priors, data.targets.sum(axis=0))
-    codes, found = positive_classes(np.asarray(data.targets.any(axis=0))), list[Transduction]()
+    stored = Kept.of(params, every)
+    rows, shares = _ready(stored.rows, params), class_priors(params.priors, data.targets.sum(axis=0))
+    codes, transductions = positive_classes(np.asarray(data.targets.any(axis=0))), list[Transduction]()
     for done, code in enumerate(codes, 1):
         half = _half_labelled(params, data, rows, int(code), float(shares[code]))
-        found.append(transduced(half, params.init, params.stages, params.settings()))
+        transductions.append(transduced(half, params.init, params.stages, params.settings()))
         context.progress(done / codes.size)
-    steps = [step for one in found for step in one.steps]
+    steps = [step for transduction in transductions for step in transduction.steps]
     return Fit(
-        _state(params, data, every, kept, found),
+        _state(params, data, every, stored, transductions),
         converged=all(step.solution.converged for step in steps),
         iterations=sum(step.solution.iterations for step in steps),
         curves={"objective": [step.objective for step in steps], "switched_rows": [float(s.rows) for s in steps]},
-        warnings=[*_warnings(data, found)],
+        warnings=[*_warnings(data, transductions)],
     )
 
 
@@ -178,32 +178,32 @@ def _half_labelled(params: TransductiveSVM, data: Data, rows: KernelRows, code: 
     return half._replace(positives=round(share * half.unlabelled))
 
 
-def _state(params: TransductiveSVM, data: Data, every: Data, kept: Kept, found: list[Transduction]) -> State:
-    seen, last = np.asarray(data.targets.any(axis=0)), [one.last for one in found]
+def _state(params: TransductiveSVM, data: Data, every: Data, stored: Kept, transductions: list[Transduction]) -> State:
+    seen, last = np.asarray(data.targets.any(axis=0)), [transduction.last for transduction in transductions]
     values = np.stack([step.values for step in last], axis=1)
     shares = _shares(values, int(np.count_nonzero(seen)))
-    steps = [(place, step) for place, one in enumerate(found) for step in one.steps]
+    steps = [(place, step) for place, transduction in enumerate(transductions) for step in transduction.steps]
     lengths = np.array([length(step.signs, step.solution) for step in last])
     coef, intercept = (np.array([getattr(step.solution, name) for step in last]) for name in ("coef", "intercept"))
     return State(
-        machine=Machine.of(params, every, kept, coef, intercept),
+        machine=Machine.of(params, every, stored, coef, intercept),
         seen=seen,
         numbers=np.asarray(every.numbers)[len(data.x) :],
         codes=np.flatnonzero(seen)[shares.argmax(axis=1)],
         shares=shares.max(axis=1),
         positives=np.array([(step.labels > 0).sum() for step in last], np.intp),
         crossed=np.array([(step.labels * step.values < 0).sum() for step in last], np.intp),
-        annealed=np.array([one.annealed for one in found]),
+        annealed=np.array([transduction.annealed for transduction in transductions]),
         margins=np.divide(2.0, lengths, out=np.full(len(lengths), np.inf), where=lengths > 0),
         steps=np.array([(place, step.rows) for place, step in steps], np.intp),
         objectives=np.array([(step.weight, step.objective) for _, step in steps]),
     )
 
 
-def _warnings(data: Data, found: list[Transduction]) -> Iterator[str]:
+def _warnings(data: Data, transductions: list[Transduction]) -> Iterator[str]:
     if data.unlabelled is None or not len(data.unlabelled.x):
         yield "No row lacks the target: this is the support vector machine of the labelled rows."
-    elif not any(step.weight for one in found for step in one.steps):
+    elif not any(step.weight for transduction in transductions for step in transduction.steps):
         yield "`unlabelled_weight` is 0: this is the support vector machine of the labelled rows."
 
 
@@ -246,8 +246,8 @@ def summary(params: TransductiveSVM, state: State, units: Affine | None = None) 
 
 def _machines(state: State) -> Iterator[JSON]:
     for place, code in enumerate(positive_classes(state.seen)):
-        own = state.steps[:, 0] == place
-        rows, objectives = state.steps[own, 1], state.objectives[own]
+        of_machine = state.steps[:, 0] == place
+        rows, objectives = state.steps[of_machine, 1], state.objectives[of_machine]
         margin = float(state.margins[place])
         yield {
             "classes": [int(code)],

@@ -86,13 +86,13 @@ class State(NamedTuple):
 
 
 def fit(params: TwoStep, data: Data, context: Context) -> Fit[State]:
-    rest = data.unlabelled or Unlabelled(data.x[:0])
-    every = np.concatenate([data.x, rest.x])
+    unlabelled = data.unlabelled or Unlabelled(data.x[:0])
+    every = np.concatenate([data.x, unlabelled.x])
     representation = context.fit(params.representation, _all_rows(data, every))
     context.progress(0.5)
-    estimator = context.fit(params.estimator, _mapped(data, rest, representation))
+    estimator = context.fit(params.estimator, _mapped(data, unlabelled, representation))
     context.progress(1.0)
-    return Fit(State(representation, estimator, len(every), len(data.x)), warnings=list(_warnings(rest)))
+    return Fit(State(representation, estimator, len(every), len(data.x)), warnings=list(_warnings(unlabelled)))
 
 
 def _all_rows(data: Data, x: Matrix) -> Data:
@@ -101,11 +101,13 @@ def _all_rows(data: Data, x: Matrix) -> Data:
     return Data.of(Task.PROJECTION, rows, levels=data.levels, names=data.names, indicated=data.indicated)
 
 
-def _mapped(data: Data, rest: Unlabelled, representation: FittedLearner) -> Data:
+def _mapped(data: Data, unlabelled: Unlabelled, representation: FittedLearner) -> Data:
     """The labelled rows by their coordinates, and the others beside them."""
     z = _coordinates(representation, data.x)
     names = [*map(_coordinate_name, range(z.shape[1]))]
-    return data.mapped(z, names, rest._replace(x=_coordinates(representation, rest.x)) if len(rest.x) else None)
+    return data.mapped(
+        z, names, unlabelled._replace(x=_coordinates(representation, unlabelled.x)) if len(unlabelled.x) else None
+    )
 
 
 def _coordinates(representation: FittedLearner, x: Matrix) -> Matrix:
@@ -114,8 +116,8 @@ def _coordinates(representation: FittedLearner, x: Matrix) -> Matrix:
     return z
 
 
-def _warnings(rest: Unlabelled) -> Iterator[str]:
-    if not len(rest.x):
+def _warnings(unlabelled: Unlabelled) -> Iterator[str]:
+    if not len(unlabelled.x):
         yield "No row lacks the target: the representation is learned from the labelled rows alone."
 
 

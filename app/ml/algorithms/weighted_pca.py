@@ -126,8 +126,8 @@ def objective(params: WeightedPCA, state: State, data: Data) -> float:
     """
     scatter = _scatter(params, data, centred(data.x, data.weights).x)
     basis, _ = np.linalg.qr(state.loadings.T)
-    rest = np.eye(len(basis)) - basis @ basis.T
-    return float(np.trace(rest @ scatter @ rest) / (np.trace(scatter) or 1.0))
+    complement = np.eye(len(basis)) - basis @ basis.T
+    return float(np.trace(complement @ scatter @ complement) / (np.trace(scatter) or 1.0))
 
 
 def summary(params: WeightedPCA, state: State) -> JSON:

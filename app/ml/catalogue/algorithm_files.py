@@ -105,9 +105,9 @@ def _entry(module: ModuleType) -> Entry:
     sections = {"In short": "", "Use when": "", "References": ""}
     method = []
     for paragraph in paragraphs:
-        head, colon, rest = paragraph.partition(":")
+        head, colon, text = paragraph.partition(":")
         if colon and head in sections:
-            sections[head] = _line(rest)
+            sections[head] = _line(text)
         else:
             method.append(_line(paragraph))
     return Entry(

@@ -27,7 +27,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.response_metric import ResponseMetric
 
-DEEPEST = 4
+MAX_NESTING = 4
 """Learners within learners; each level multiplies the fits."""
 MEMBER_ROW_BYTES = 64.0
 """Most memory that a fitted member takes for each of its rows, as a tree with a leaf for every row does."""
@@ -42,8 +42,8 @@ def _context(rng: np.random.Generator, progress: Progress = silent, each: Each =
     """Learners within the outermost do one thing after the other: their neighbours are done at once already."""
 
     def fit_all(fits: Sequence[NestedFit]) -> Iterator[FittedLearner]:
-        own = rng.spawn(len(fits))
-        tasks = [partial(_learned, one, generator) for one, generator in zip(fits, own, strict=True)]
+        generators = rng.spawn(len(fits))
+        tasks = [partial(_learned, fit, generator) for fit, generator in zip(fits, generators, strict=True)]
         for place, learned in enumerate(each(FittedLearner, tasks), 1):
             yield learned
             progress(place / len(tasks))
@@ -51,9 +51,9 @@ def _context(rng: np.random.Generator, progress: Progress = silent, each: Each =
     return Context(rng, progress, fit_all, each)
 
 
-def _learned(one: NestedFit, rng: np.random.Generator) -> FittedLearner:
-    algorithm = entry_of(one.spec).algorithm
-    return FittedLearner(algorithm, one.spec, algorithm.fit(one.spec, one.data(), _context(rng)).state)
+def _learned(fit: NestedFit, rng: np.random.Generator) -> FittedLearner:
+    algorithm = entry_of(fit.spec).algorithm
+    return FittedLearner(algorithm, fit.spec, algorithm.fit(fit.spec, fit.data(), _context(rng)).state)
 
 
 def entry_of(spec: Learner) -> Entry:
@@ -63,26 +63,30 @@ def entry_of(spec: Learner) -> Entry:
 
 def accepts(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> frozenset[Accepts]:
     """Inputs that preparation may leave alone, for the algorithm and all within it."""
-    own = frozenset(algorithm.accepts)
+    own_kinds = frozenset(algorithm.accepts)
     if algorithm.members is None or algorithm.reads:
-        return own
-    members = [one for one in algorithm.members(params, task) if not one.above]
-    inner = [accepts(entry_of(one.spec).algorithm, one.spec, one.task) for one in members]
-    return own.union(frozenset.intersection(*inner)) if inner else own
+        return own_kinds
+    members = [member for member in algorithm.members(params, task) if not member.above]
+    inner = [accepts(entry_of(member.spec).algorithm, member.spec, member.task) for member in members]
+    return own_kinds.union(frozenset.intersection(*inner)) if inner else own_kinds
 
 
 def through_origin(algorithm: Algorithm[Any, Any], params: Params, task: Task) -> bool:
     """True if the algorithm, or a learner within it, has no intercept that could take up a shift of the columns."""
     members = algorithm.members(params, task) if algorithm.members else ()
-    within = (through_origin(entry_of(one.spec).algorithm, one.spec, one.task) for one in members if not one.above)
+    within = (
+        through_origin(entry_of(member.spec).algorithm, member.spec, member.task)
+        for member in members
+        if not member.above
+    )
     return algorithm.through_origin(params) or any(within)
 
 
 def degrees(algorithm: Algorithm[Any, Any], params: Params) -> bool:
     """True if shares of classes are degrees instead of probabilities: the algorithm's own, or those averaged."""
     members = algorithm.members(params, Task.of_target(TargetKind.CLASSES)) if algorithm.members else ()
-    makers = [one for one in members if one.above] or members
-    within = (degrees(entry_of(one.spec).algorithm, one.spec) for one in makers if one.task.of_classes)
+    makers = [member for member in members if member.above] or members
+    within = (degrees(entry_of(maker.spec).algorithm, maker.spec) for maker in makers if maker.task.of_classes)
     return algorithm.degrees(params) or any(within)
 
 
@@ -90,14 +94,14 @@ def classifies(algorithm: Algorithm[Any, Any], params: Params) -> bool:
     """True if the algorithm predicts classes, and every learner within it that has to."""
     task = Task.of_target(TargetKind.CLASSES)
     members = algorithm.members(params, task) if algorithm.members and task in algorithm.tasks else ()
-    inner = (classifies(entry_of(one.spec).algorithm, one.spec) for one in members if one.task is task)
+    inner = (classifies(entry_of(member.spec).algorithm, member.spec) for member in members if member.task is task)
     return task in algorithm.tasks and all(inner)
 
 
 def offers(algorithm: Algorithm[Any, Any], params: Params, task: Task, query: str) -> bool:
     """True if the algorithm, and every learner within it, has a function for this query."""
     members = algorithm.members(params, task) if algorithm.members else ()
-    within = (offers(entry_of(one.spec).algorithm, one.spec, one.task, query) for one in members)
+    within = (offers(entry_of(member.spec).algorithm, member.spec, member.task, query) for member in members)
     return query in algorithm.queries and all(within)
 
 
@@ -144,18 +148,18 @@ def memory(algorithm: Algorithm[Any, Any], params: Params, task: Task, size: Siz
 
 
 def faults(
-    algorithm: Algorithm[Any, Any], params: Params, task: Task, at: str, inputs: Inputs, *, depth: int = 0
+    algorithm: Algorithm[Any, Any], params: Params, task: Task, pointer: str, inputs: Inputs, *, depth: int = 0
 ) -> Iterator[Fault]:
     """Members that cannot do what they are wanted for, or not with a table of these inputs, however deep."""
     for fault in algorithm.faults(params, inputs) if algorithm.faults else ():
-        yield fault._replace(pointer=f"{at}{fault.pointer}")
+        yield fault._replace(pointer=f"{pointer}{fault.pointer}")
     for member in algorithm.members(params, task) if algorithm.members else ():
-        where, entry = f"{at}{member.pointer}", entry_of(member.spec)
-        if depth == DEEPEST:
-            yield Fault(where, f"Learners may stand in learners {DEEPEST} deep.", "too_deep")
+        where, entry = f"{pointer}{member.pointer}", entry_of(member.spec)
+        if depth == MAX_NESTING:
+            yield Fault(where, f"Learners may stand in learners {MAX_NESTING} deep.", "too_deep")
         elif member.task not in entry.algorithm.tasks:
             yield Fault(f"{where}/name", f"{entry.name} does not do {member.task}, which is needed here.")
-        elif not member.task.supervised and not entry.algorithm.target_use(member.task).takes(given=False):
+        elif not member.task.supervised and not entry.algorithm.target_use(member.task).takes(has_target=False):
             yield Fault(f"{where}/name", f"{entry.name} needs a target, and here it has none.")
         else:
             ends = inputs.target_ends if member.task is task else ()

@@ -36,9 +36,9 @@ def class_curves(report: Report, name: str) -> list[ClassCurve]:
     labels = distinct([str(label) for label in matrix.classes])
     named = {f"{name} {label}": code for code, label in enumerate(matrix.classes)} | {name: len(labels) - 1}
     drawn = [(named[curve.name], curve) for curve in report.curves if curve.name in named]
-    found = [ClassCurve(labels[code], curve, sum(matrix.counts[code])) for code, curve in drawn]
-    kept = sorted(found, key=lambda one: -one.positives)[:CATEGORIES]
-    return [one for one in found if one in kept]
+    all_curves = [ClassCurve(labels[code], curve, sum(matrix.counts[code])) for code, curve in drawn]
+    shown_curves = sorted(all_curves, key=lambda curve: -curve.positives)[:CATEGORIES]
+    return [curve for curve in all_curves if curve in shown_curves]
 
 
 def shown(report: Report, curves: Sequence[ClassCurve]) -> str:
@@ -51,10 +51,10 @@ def points(
     curves: Sequence[ClassCurve], trials: Callable[[ClassCurve, float, float], tuple[float, float]]
 ) -> Iterator[dict[str, JSON]]:
     """A row for each point. trials: successes and trials behind the share y at a point (x, y) of a curve."""
-    for one in curves:
-        for place, (x, y) in enumerate(zip(one.curve.x or [], one.curve.y, strict=True)):
-            point: dict[str, JSON] = {"series": one.label, "x": x, "y": y, "place": place}
-            successes, all_ = trials(one, x, y)
+    for curve in curves:
+        for place, (x, y) in enumerate(zip(curve.curve.x or [], curve.curve.y, strict=True)):
+            point: dict[str, JSON] = {"series": curve.label, "x": x, "y": y, "place": place}
+            successes, all_ = trials(curve, x, y)
             if all_ >= 1 and max(abs(successes - round(successes)), abs(all_ - round(all_))) <= WHOLE * all_:
                 bounds = clopper_pearson(round(successes), round(all_))
                 point |= {"lower": bounds.lower, "upper": bounds.upper} if bounds else {}

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from app.ml.charts.specification import printable
 
 NO_NAMES: Mapping[int, str] = MappingProxyType({})
-LONGEST = 22
+MAX_NAME_LENGTH = 22
 """Characters of a name; of a longer one a picture has the first."""
 
 
@@ -19,7 +19,7 @@ def cluster_label(cluster: int | str, names: Mapping[int, str]) -> str:
     name = names.get(int(cluster)) if str(cluster).lstrip("-").isdecimal() else None
     if name is None:
         return str(cluster)
-    short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1].rstrip()}…"
+    short = name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1].rstrip()}…"
     return f"{cluster} {printable(short)}"
 
 

@@ -30,10 +30,10 @@ def segment(start: tuple[float, float], stop: tuple[float, float]) -> Specificat
     return {"data": data(rows), **layer({"type": "line", "style": "reference"}, **axes)}
 
 
-def upright(x: Specification, at: float, **encoding: JSON) -> Specification:
+def upright(x: Specification, position: float, **encoding: JSON) -> Specification:
     """A vertical reference line across the view."""
     return {
-        "data": data([{"x": at}]),
+        "data": data([{"x": position}]),
         **layer({"type": "rule", "style": "reference"}, x=x | {"field": "x"}, **encoding),
     }
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.ml.charts.specification import Specification
 from app.ml.contract.algorithm import JSON
 
-LARGEST = 56.0
+MAX_TILE_PIXELS = 56.0
 """Longest distance of two adjacent cells in pixels."""
 SEAM = 0.04
 """Width of the line between two tiles, as a share of their distance; at most one pixel."""
@@ -33,7 +33,7 @@ class Tiles(NamedTuple):
         """Tiles of the cells at x and y in a square view with `room` pixels to a side."""
         right, bottom = max(x), max(y)
         longest = max(right + 1, bottom + 2 * _reach(hexagonal))
-        return cls(hexagonal, right, bottom, min(LARGEST, room / longest))
+        return cls(hexagonal, right, bottom, min(MAX_TILE_PIXELS, room / longest))
 
     @property
     def view(self) -> Specification:

@@ -7,8 +7,8 @@ from app.ml.contract.algorithm import Matrix
 LEVEL = 0.95
 """Probability of a row within the ellipse."""
 POINTS = 60
-LARGEST = float(np.finfo(float).max)
-FEWEST = 3
+MAX_FLOAT = float(np.finfo(float).max)
+MIN_ROWS = 3
 """Rows that have an ellipse."""
 
 
@@ -17,7 +17,7 @@ def normal_ellipse(rows: Matrix) -> Matrix:
 
     Rows on a line have the line. The squared radius is the quantile of χ² with two degrees of freedom, −2 log(1 − p).
     """
-    if len(rows) < FEWEST:
+    if len(rows) < MIN_ROWS:
         return np.empty((0, 2))
     size = float(np.abs(rows).max()) or 1.0
     variances, directions = np.linalg.eigh(np.cov(rows.T / size))
@@ -25,4 +25,4 @@ def normal_ellipse(rows: Matrix) -> Matrix:
     angles = np.linspace(0, 2 * np.pi, POINTS + 1)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     outline = (rows / size).mean(axis=0) + circle * radius @ directions.T
-    return np.asarray(np.clip(outline, -LARGEST / size, LARGEST / size) * size)
+    return np.asarray(np.clip(outline, -MAX_FLOAT / size, MAX_FLOAT / size) * size)

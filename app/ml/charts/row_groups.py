@@ -21,7 +21,9 @@ def row_groups(sample: RowSample, called: Mapping[int, str] = NO_NAMES) -> list[
         return _largest([cluster_label(cluster, called) for cluster in sample.clusters])
     labels: Sequence[Class | None] = sample.classes or []
     classes = different([label for label in labels if label is not None])
-    names = dict(zip([(type(one), one) for one in classes], distinct([str(one) for one in classes]), strict=True))
+    names = dict(
+        zip([(type(label), label) for label in classes], distinct([str(label) for label in classes]), strict=True)
+    )
     return _largest([NONE if label is None else names[type(label), label] for label in labels])
 
 
@@ -29,15 +31,15 @@ def order_of(groups: Sequence[str], sample: RowSample) -> list[str]:
     """Groups in the order of a legend: clusters by number, classes by name, the others last."""
     numbers = sample.clusters is not None
     last = {NONE: 1, OTHERS: 2}
-    return sorted(set(groups), key=lambda one: (last.get(one, 0), number_of(one) if numbers else 0, one))
+    return sorted(set(groups), key=lambda group: (last.get(group, 0), number_of(group) if numbers else 0, group))
 
 
 def _largest(names: list[str]) -> list[str]:
     counts = Counter(names)
     if len(counts) <= CATEGORIES:
         return names
-    kept = {name for name, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[: CATEGORIES - 1]}
-    return [name if name in kept else OTHERS for name in names]
+    largest = {name for name, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[: CATEGORIES - 1]}
+    return [name if name in largest else OTHERS for name in names]
 
 
 def drawn_rows(shown: int, sample: RowSample) -> str:

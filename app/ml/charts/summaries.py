@@ -15,24 +15,24 @@ def part(summary: Any, name: str) -> Any:
 
 def entries(summary: Any, name: str) -> list[dict[str, Any]]:
     """Objects of a list; empty where there is no such list."""
-    found = part(summary, name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    value = part(summary, name)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def rows_of(summary: Any, name: str, width: int) -> list[list[float]]:
     """A list of numbers, or of such lists, each of this width; empty for anything else."""
-    found = part(summary, name)
-    rows = [] if not isinstance(found, list) or not found else found if isinstance(found[0], list) else [found]
-    fits = width and all(len(row) == width and all(isinstance(one, int | float) for one in row) for row in rows)
+    value = part(summary, name)
+    rows = [] if not isinstance(value, list) or not value else value if isinstance(value[0], list) else [value]
+    fits = width and all(len(row) == width and all(isinstance(cell, int | float) for cell in row) for row in rows)
     return rows if fits else []
 
 
 def component_shares(report: Report) -> tuple[str, list[float]]:
     """Shares of the components of a projection, and the quantity they are shares of; empty where it has none."""
     for key, kind in SHARES.items():
-        found = part(report.summary, key)
-        if isinstance(found, list) and found and all(isinstance(one, float | int) for one in found):
-            return kind, found
+        value = part(report.summary, key)
+        if isinstance(value, list) and value and all(isinstance(share, float | int) for share in value):
+            return kind, value
     return "", []
 
 

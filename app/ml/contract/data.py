@@ -130,10 +130,10 @@ class Data:
         targets.setflags(write=False)
         kinds.setflags(write=False)
         if unlabelled is not None:
-            rest = _frozen(unlabelled.x, ndim=2, name="x of the unlabelled rows", missing=missing)
-            if rest.shape[1] != d:
-                raise InvalidData(f"The unlabelled rows have {rest.shape[1]} columns, the others {d}.")
-            unlabelled = unlabelled._replace(x=rest)
+            unlabelled_x = _frozen(unlabelled.x, ndim=2, name="x of the unlabelled rows", missing=missing)
+            if unlabelled_x.shape[1] != d:
+                raise InvalidData(f"The unlabelled rows have {unlabelled_x.shape[1]} columns, the others {d}.")
+            unlabelled = unlabelled._replace(x=unlabelled_x)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
         beside = numbers, unlabelled, items, relations
         return cls(task, matrix, values, targets, row_weights, kinds, *meaning, *beside, categories=categories)
@@ -208,7 +208,7 @@ class Data:
         x.setflags(write=False)
         names = tuple(self.names[place] for place in places) if self.names else ()
         words = tuple(self.words[place] for place in places) if self.words else ()
-        rest = self.unlabelled and self.unlabelled._replace(x=self.unlabelled.x.take(places, axis=1))
+        unlabelled = self.unlabelled and self.unlabelled._replace(x=self.unlabelled.x.take(places, axis=1))
         categories = None if self.categories is None else self.categories[places]
         return replace(
             self,
@@ -217,7 +217,7 @@ class Data:
             names=names,
             words=words,
             indicated=0,
-            unlabelled=rest,
+            unlabelled=unlabelled,
             categories=categories,
         )
 
@@ -236,19 +236,19 @@ class Data:
 
     def with_target(self, task: Task, y: Vector, *, classes: int = 0, weights: Vector | None = None) -> "Data":
         """The same inputs with another target, for another task. A weight of zero leaves the row out."""
-        kept = slice(None) if weights is None else weights > 0
+        weighted = slice(None) if weights is None else weights > 0
         levels, missing = self.levels, sparse(self.x) is None and bool(np.isnan(self.x).any())
         return Data.of(
             task,
-            self.x if weights is None else self.x[kept],
-            y[kept],
+            self.x if weights is None else self.x[weighted],
+            y[weighted],
             classes=classes,
-            weights=self.weights if weights is None else weights[kept],
+            weights=self.weights if weights is None else weights[weighted],
             levels=levels,
             missing=missing,
             names=self.names,
             words=self.words,
-            numbers=None if self.numbers is None else self.numbers[kept],
+            numbers=None if self.numbers is None else self.numbers[weighted],
             unlabelled=self.unlabelled,
             categories=self.categories,
         )
@@ -261,7 +261,7 @@ class Data:
         if self.unlabelled is None:
             raise InvalidData("There are no unlabelled rows.")
         more = self.unlabelled.take(rows)
-        known = self.numbers is not None and more.numbers is not None
+        is_numbered = self.numbers is not None and more.numbers is not None
         return Data.of(
             self.task,
             np.concatenate([self.x, more.x]),
@@ -274,7 +274,7 @@ class Data:
             words=self.words,
             labels=self.labels,
             indicated=self.indicated,
-            numbers=np.concatenate([self.numbers, more.numbers]) if known else None,
+            numbers=np.concatenate([self.numbers, more.numbers]) if is_numbered else None,
             unlabelled=self.unlabelled,
             categories=self.categories,
         )

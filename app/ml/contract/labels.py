@@ -32,7 +32,7 @@ Unchecked: TypeAlias = Annotated[Label, SkipValidation]
 def unknown_labels(labels: Sequence[Any]) -> Labels:
     """The places of what is no label."""
     return np.array(
-        [place for place, one in enumerate(labels) if not isinstance(one, bool | int | float | str)], np.intp
+        [place for place, label in enumerate(labels) if not isinstance(label, bool | int | float | str)], np.intp
     )
 
 

@@ -33,7 +33,7 @@ class ModelRef(Body):
     def wanted(self) -> VersionRef:
         return VersionRef(self.model, self.version, self.alias)
 
-    def choice_faults(self, at: str = "") -> Iterator[Fault]:
+    def choice_faults(self, pointer: str = "") -> Iterator[Fault]:
         """at: where in the request it stands."""
         if self.version is not None and self.alias is not None:
-            yield Fault(f"{at}/alias", "Give a version or an alias, not both.")
+            yield Fault(f"{pointer}/alias", "Give a version or an alias, not both.")

@@ -105,8 +105,8 @@ def read_and_misfits(
     values: pa.Array, notation: Notation, kind: str, *, whole: bool = False
 ) -> tuple[pa.Array, pa.Array]:
     """The result of `read`, and which cells are neither missing nor written in this notation, as booleans."""
-    found, cells = _read(values, notation, kind, whole=whole)
-    return found, pc.and_(pc.is_valid(cells), pc.is_null(found))
+    typed, cells = _read(values, notation, kind, whole=whole)
+    return typed, pc.and_(pc.is_valid(cells), pc.is_null(typed))
 
 
 def _read(values: pa.Array, notation: Notation, kind: str, *, whole: bool) -> tuple[pa.Array, pa.Array]:
@@ -130,9 +130,9 @@ def read_closest(values: pa.Array, notation: Notation, kind: str) -> tuple[pa.Ar
             continue
         if pc.all(read_and_misfits(misfits, other, kind)[1]).as_py():
             continue
-        found = read_and_misfits(values, other, kind)
-        if _misfit_count(*found) < _misfit_count(*best):
-            best = found
+        candidate = read_and_misfits(values, other, kind)
+        if _misfit_count(*candidate) < _misfit_count(*best):
+            best = candidate
     return best
 
 
@@ -231,15 +231,15 @@ def _numbers(cells: pa.Array, notation: Notation) -> pa.Array:
     return pc.divide(numbers, 100.0) if notation.percent else numbers
 
 
-def _cast_numbers(cells: pa.Array, notation: Notation, of: pa.DataType) -> pa.Array:
+def _cast_numbers(cells: pa.Array, notation: Notation, data_type: pa.DataType) -> pa.Array:
     """The numbers in a type, null where a cell is none; a percentage without its sign."""
-    numbers, is_number = np.zeros(len(cells), of.to_pandas_dtype()), np.zeros(len(cells), np.bool_)
+    numbers, is_number = np.zeros(len(cells), data_type.to_pandas_dtype()), np.zeros(len(cells), np.bool_)
     for group in group_by_shape(cells):
         match = compiled(pattern(notation)).match(group.shape)
         if match is not None and match.end() == len(group.shape) and is_balanced(match):
-            numbers[group.rows] = _written_plainly(group.letters, match, notation).cast(of).to_numpy()
+            numbers[group.rows] = _written_plainly(group.letters, match, notation).cast(data_type).to_numpy()
             is_number[group.rows] = True
-    return pa.array(numbers, of, mask=~is_number)
+    return pa.array(numbers, data_type, mask=~is_number)
 
 
 def _written_plainly(letters: Bytes, match: "re.Match[str]", notation: Notation) -> pa.Array:
@@ -299,8 +299,8 @@ def is_balanced(number: "re.Match[str]") -> bool:
 
 def _booleans(cells: pa.Array, _: Notation) -> pa.Array:
     lower = pc.ascii_lower(cells)
-    known = pc.is_in(lower, value_set=pa.array(TRUTH_VALUES))
-    return pc.if_else(known, pc.is_in(lower, value_set=pa.array(_TRUE)), pa.scalar(None, pa.bool_()))
+    is_boolean = pc.is_in(lower, value_set=pa.array(TRUTH_VALUES))
+    return pc.if_else(is_boolean, pc.is_in(lower, value_set=pa.array(_TRUE)), pa.scalar(None, pa.bool_()))
 
 
 _READERS: dict[str, Callable[[pa.Array, Notation], pa.Array]] = {

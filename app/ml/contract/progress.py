@@ -14,9 +14,9 @@ def silent(fraction: float, **measures: float) -> None:
     """A `Progress` that nobody watches."""
 
 
-def part_of(progress: Progress, at: int, count: int) -> Progress:
+def part_of(progress: Progress, stage: int, count: int) -> Progress:
     """Progress of the whole from that of one of so many parts, counted from 0."""
-    return lambda fraction, **measures: progress((at + fraction) / count, **measures)
+    return lambda fraction, **measures: progress((stage + fraction) / count, **measures)
 
 
 class Reporter(Protocol):

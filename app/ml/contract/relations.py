@@ -48,11 +48,11 @@ class Edges(NamedTuple):
         places = np.full(count, -1)
         places[rows] = np.arange(rows.size)
         first, second = places[self.first], places[self.second]
-        kept = (first >= 0) & (second >= 0)
-        low, high = np.minimum(first, second)[kept], np.maximum(first, second)[kept]
+        is_inside = (first >= 0) & (second >= 0)
+        low, high = np.minimum(first, second)[is_inside], np.maximum(first, second)[is_inside]
         order = np.lexsort((high, low))
-        weights = None if self.weights is None else self.weights[kept][order]
-        return Edges(low[order], high[order], self.values[kept][order], weights)
+        weights = None if self.weights is None else self.weights[is_inside][order]
+        return Edges(low[order], high[order], self.values[is_inside][order], weights)
 
 
 class Relations(NamedTuple):

@@ -90,8 +90,8 @@ def sparse(x: object) -> SparseRows | None:
 
 def dense(x: Any) -> Numbers:
     """(n, d) the rows as an array."""
-    found: Numbers = x.csr.toarray() if isinstance(x, SparseRows) else x
-    return found
+    rows: Numbers = x.csr.toarray() if isinstance(x, SparseRows) else x
+    return rows
 
 
 def mapped(x: Numbers, function: Callable[[Numbers], Numbers]) -> Numbers:
@@ -113,10 +113,10 @@ def columns_where(x: Numbers, condition: Callable[[Numbers], NDArray[np.bool_]])
 
 def beside(front: Numbers, others: "list[SparseRows]") -> SparseRows:
     """The columns of an array (n, p), then those of sparse rows."""
-    parts = [*([scipy.sparse.csr_array(front)] if front.shape[1] else []), *(one.csr for one in others)]
+    parts = [*([scipy.sparse.csr_array(front)] if front.shape[1] else []), *(part.csr for part in others)]
     return SparseRows(parts[0] if len(parts) == 1 else scipy.sparse.hstack(parts, format="csr"))
 
 
 def stacked(parts: "list[SparseRows]") -> SparseRows:
     """The rows of all parts, at least one, one after the other."""
-    return parts[0] if len(parts) == 1 else SparseRows(scipy.sparse.vstack([one.csr for one in parts], format="csr"))
+    return parts[0] if len(parts) == 1 else SparseRows(scipy.sparse.vstack([part.csr for part in parts], format="csr"))

@@ -19,9 +19,9 @@ def fit_in_stages(fit: Callable[[S, Data, Context], Fit[S]], state: S, data: Dat
         return fit(state, data, context)
     stages = data.stages
     fits: list[Fit[S]] = []
-    for at, rows in enumerate(stages):
-        own = replace(context, progress=part_of(context.progress, at, len(stages)))
-        fits.append(fit(fits[-1].state if fits else state, data.take(rows), own))
-    curves = {name: [value for one in fits for value in one.curves[name]] for name in fits[-1].curves}
-    warnings = dict.fromkeys(warning for one in fits for warning in one.warnings)
-    return replace(fits[-1], iterations=sum(one.iterations for one in fits), curves=curves, warnings=tuple(warnings))
+    for stage, rows in enumerate(stages):
+        stage_context = replace(context, progress=part_of(context.progress, stage, len(stages)))
+        fits.append(fit(fits[-1].state if fits else state, data.take(rows), stage_context))
+    curves = {name: [value for fit in fits for value in fit.curves[name]] for name in fits[-1].curves}
+    warnings = dict.fromkeys(warning for fit in fits for warning in fit.warnings)
+    return replace(fits[-1], iterations=sum(fit.iterations for fit in fits), curves=curves, warnings=tuple(warnings))

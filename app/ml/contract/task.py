@@ -22,9 +22,9 @@ class TargetUse(StrEnum):
     NEEDED = "needed"
     """The fit learns from it."""
 
-    def takes(self, *, given: bool) -> bool:
+    def takes(self, *, has_target: bool) -> bool:
         """given: whether there is a target."""
-        return self is TargetUse.OPTIONAL or given is (self is TargetUse.NEEDED)
+        return self is TargetUse.OPTIONAL or has_target is (self is TargetUse.NEEDED)
 
 
 class PredictionKind(StrEnum):

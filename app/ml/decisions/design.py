@@ -32,14 +32,14 @@ class Varied(NamedTuple):
     """Values by their codes; None: a number itself."""
 
     @classmethod
-    def of(cls, column: InputColumn, given: DesignVariable | None) -> Self:
+    def of(cls, column: InputColumn, variable: DesignVariable | None) -> Self:
         """An input without faults, as `design_faults` finds them."""
-        if (values := values_of(column, given)) is not None:
+        if (values := values_of(column, variable)) is not None:
             return cls(column, 0.0, len(values) - 1.0, whole=False, values=values)
-        lower, upper = range_of(column, given)
-        if given is not None and given.integer:
+        lower, upper = range_of(column, variable)
+        if variable is not None and variable.integer:
             lower, upper = float(np.ceil(lower or 0.0)), float(np.floor(upper or 0.0))
-        return cls(column, lower or 0.0, upper or 0.0, given is not None and given.integer, None)
+        return cls(column, lower or 0.0, upper or 0.0, variable is not None and variable.integer, None)
 
     def value(self, number: float) -> JSON:
         """The value in a row of the table."""
@@ -48,10 +48,10 @@ class Varied(NamedTuple):
         return round(number) if self.whole else number
 
 
-def values_of(column: InputColumn, given: DesignVariable | None) -> list[JSON] | None:
+def values_of(column: InputColumn, variable: DesignVariable | None) -> list[JSON] | None:
     """The values that an input takes; None of a range of numbers."""
-    if given is not None and given.values is not None:
-        return given.values
+    if variable is not None and variable.values is not None:
+        return variable.values
     if column.kind == ColumnKind.BOOLEAN:
         return [False, True]
     if column.kind in {ColumnKind.NUMERIC, ColumnKind.DATETIME}:
@@ -59,25 +59,25 @@ def values_of(column: InputColumn, given: DesignVariable | None) -> list[JSON] |
     return [None] if column.levels is None else [*column.levels]
 
 
-def range_of(column: InputColumn, given: DesignVariable | None) -> tuple[float | None, float | None]:
-    lower = column.minimum if given is None or given.minimum is None else given.minimum
-    return lower, column.maximum if given is None or given.maximum is None else given.maximum
+def range_of(column: InputColumn, variable: DesignVariable | None) -> tuple[float | None, float | None]:
+    lower = column.minimum if variable is None or variable.minimum is None else variable.minimum
+    return lower, column.maximum if variable is None or variable.maximum is None else variable.maximum
 
 
 def common_inputs(inputs: Sequence[Sequence[InputColumn]]) -> list[InputColumn]:
     """Each input of all models once, with the range and the categories that all of those have that know it."""
-    found: dict[str, InputColumn] = {}
-    for column in (column for one in inputs for column in one):
-        before = found.get(column.name)
-        found[column.name] = column if before is None else _common(before, column)
-    return [*found.values()]
+    common: dict[str, InputColumn] = {}
+    for column in (column for columns in inputs for column in columns):
+        before = common.get(column.name)
+        common[column.name] = column if before is None else _common(before, column)
+    return [*common.values()]
 
 
 def _common(first: InputColumn, second: InputColumn) -> InputColumn:
     ends: dict[str, Any] = {}
     for name, narrower in (("minimum", max), ("maximum", min)):
-        known = [end for end in (getattr(first, name), getattr(second, name)) if end is not None]
-        ends[name] = narrower(known) if known else None
+        ends_ = [end for end in (getattr(first, name), getattr(second, name)) if end is not None]
+        ends[name] = narrower(ends_) if ends_ else None
     if first.levels is not None and second.levels is not None:
         ends["levels"] = [level for level in first.levels if level in second.levels]
     return first.model_copy(update=ends)
@@ -93,14 +93,16 @@ class Design(NamedTuple):
     @classmethod
     def of(cls, request: DesignRequest, inputs: Sequence[InputColumn]) -> Self:
         """inputs: those of all models, without faults. Raises InvalidRequest where no point is feasible."""
-        given = {one.column: one for one in request.variables}
-        varied = tuple(Varied.of(one, given.get(one.name)) for one in inputs if one.name not in request.fixed)
+        variables = {variable.column: variable for variable in request.variables}
+        varied = tuple(
+            Varied.of(column, variables.get(column.name)) for column in inputs if column.name not in request.fixed
+        )
         space = DesignSpace(
-            np.array([one.lower for one in varied]),
-            np.array([one.upper for one in varied]),
-            np.array([one.whole for one in varied], np.bool_),
-            np.array([one.values is not None for one in varied], np.bool_),
-            _limits(request.constraints, [one.column.name for one in varied], request.fixed),
+            np.array([varied_.lower for varied_ in varied]),
+            np.array([varied_.upper for varied_ in varied]),
+            np.array([varied_.whole for varied_ in varied], np.bool_),
+            np.array([varied_.values is not None for varied_ in varied], np.bool_),
+            _limits(request.constraints, [varied_.column.name for varied_ in varied], request.fixed),
         )
         start = space.inner_point()
         if start is None:
@@ -111,14 +113,14 @@ class Design(NamedTuple):
 
     def points(self, table: pa.Table) -> Matrix:
         """(k, d) the rows of a table, in the kinds of the inputs, that lie within the space; inputs fixed aside."""
-        columns = [_numbers(table.column(one.column.name), one) for one in self.varied]
+        columns = [_numbers(table.column(varied_.column.name), varied_) for varied_ in self.varied]
         points = np.column_stack(columns) if columns else np.zeros((len(table), 0))
         points = points[np.isfinite(points).all(axis=1)]
         return points[self.space.misses(points) <= 1]
 
     def row(self, point: Vector) -> dict[str, JSON]:
         """A point (d,) as a row of the table."""
-        return {one.column.name: one.value(float(x)) for one, x in zip(self.varied, point, strict=True)} | {
+        return {varied_.column.name: varied_.value(float(x)) for varied_, x in zip(self.varied, point, strict=True)} | {
             **self.fixed
         }
 
@@ -134,10 +136,13 @@ def _numbers(cells: pa.ChunkedArray, varied: Varied) -> Vector:
 
 def _limits(constraints: Sequence[LinearConstraint], names: Sequence[str], fixed: Mapping[str, Any]) -> Limits:
     """The constraints on the inputs that vary: those that are fixed move the limits."""
-    weights = np.array([[one.coefficients.get(name, 0.0) for name in names] for one in constraints])
-    held = [sum(c * fixed[name] for name, c in one.coefficients.items() if name in fixed) for one in constraints]
-    least = [-np.inf if one.at_least is None else one.at_least for one in constraints]
-    greatest = [np.inf if one.at_most is None else one.at_most for one in constraints]
+    weights = np.array([[constraint.coefficients.get(name, 0.0) for name in names] for constraint in constraints])
+    held = [
+        sum(c * fixed[name] for name, c in constraint.coefficients.items() if name in fixed)
+        for constraint in constraints
+    ]
+    least = [-np.inf if constraint.at_least is None else constraint.at_least for constraint in constraints]
+    greatest = [np.inf if constraint.at_most is None else constraint.at_most for constraint in constraints]
     return Limits(weights.reshape(-1, len(names)), np.array(least) - held, np.array(greatest) - held)
 
 
@@ -153,7 +158,7 @@ class ModelRows(NamedTuple):
     @classmethod
     def of(cls, model: Model, design: Design) -> Self:
         """Raises InvalidData for fixed values that the model cannot take."""
-        names = {one.column.name: place for place, one in enumerate(design.varied)}
+        names = {varied.column.name: place for place, varied in enumerate(design.varied)}
         held = [column for column in model.inputs if column.name not in names]
         fixed = {column.name: design.fixed[column.name] for column in held}
         cells = one_row(fixed, held, "/fixed") if held else {}

@@ -17,19 +17,20 @@ def front_candidates(goals: Sequence[Goal], solutions: Sequence[Solution]) -> Fr
     """Goals that are no limits, and each solution with what it reaches in them."""
     open_goals = {place: goal for place, goal in enumerate(goals) if not goal.is_limit}
     names = {place: goal.model + ("" if goal.label is None else f" {goal.label}") for place, goal in open_goals.items()}
-    known = [*names.values()]
-    names = {place: name if known.count(name) == 1 else f"{name} ({place})" for place, name in names.items()}
+    all_names = [*names.values()]
+    names = {place: name if all_names.count(name) == 1 else f"{name} ({place})" for place, name in names.items()}
     candidates = [
         Candidate(
-            values={names[place]: _counted(goal, one.goals[place]) for place, goal in open_goals.items()}, row=one.row
+            values={names[place]: _counted(goal, solution.goals[place]) for place, goal in open_goals.items()},
+            row=solution.row,
         )
-        for one in solutions
+        for solution in solutions
     ]
-    own = [
+    front = [
         PreferenceGoal.model_validate({"name": names[place], "aim": goal.aim, "value": goal.value})
         for place, goal in open_goals.items()
     ]
-    return Front(own, candidates)
+    return Front(front, candidates)
 
 
 def _counted(goal: Goal, reached: GoalReached) -> float:

@@ -62,21 +62,23 @@ class Goal(ModelRef):
 
 def goal_faults(goals: Sequence[Goal], headers: Sequence[Header]) -> Iterator[Fault]:
     for place, (goal, header) in enumerate(zip(goals, headers, strict=True)):
-        at, task = f"/goals/{place}", Task(header.task)
-        yield from goal.choice_faults(at)
+        pointer, task = f"/goals/{place}", Task(header.task)
+        yield from goal.choice_faults(pointer)
         if task.of_classes:
             if goal.label is None:
-                yield Fault(f"{at}/label", "A classifier's goal is the probability of a class: name it.", "missing")
+                yield Fault(
+                    f"{pointer}/label", "A classifier's goal is the probability of a class: name it.", "missing"
+                )
             elif codes_of([goal.label], header.classes or ())[0] == UNKNOWN:
-                yield Fault(f"{at}/label", "The model has no such class.", "unknown_class")
+                yield Fault(f"{pointer}/label", "The model has no such class.", "unknown_class")
             if goal.confidence is not None:
-                yield Fault(f"{at}/confidence", "Probabilities have no intervals.", "not_offered")
+                yield Fault(f"{pointer}/confidence", "Probabilities have no intervals.", "not_offered")
         elif not task.of_numbers:
             yield Fault(
-                f"{at}/model", f"It does {header.task}: goals are of regressions and classifiers.", "not_offered"
+                f"{pointer}/model", f"It does {header.task}: goals are of regressions and classifiers.", "not_offered"
             )
         elif goal.label is not None:
-            yield Fault(f"{at}/label", "A regression has no classes.")
+            yield Fault(f"{pointer}/label", "A regression has no classes.")
     if all(goal.is_limit for goal in goals):
         yield Fault("/goals", "Limits alone choose nothing: maximise, minimise or target something.", "missing")
 
@@ -96,8 +98,8 @@ class Reached(NamedTuple):
 
     def demands(self, goals: Sequence[Goal]) -> Matrix:
         """(n, m) of the limits: at least 0 where they are kept."""
-        kept = [self._demand(goal, place) for place, goal in enumerate(goals) if goal.is_limit]
-        return np.column_stack([np.zeros((len(self.predicted), 0)), *kept])
+        limits = [self._demand(goal, place) for place, goal in enumerate(goals) if goal.is_limit]
+        return np.column_stack([np.zeros((len(self.predicted), 0)), *limits])
 
     def _gain(self, goal: Goal, place: int) -> Vector:
         lower, upper = self.lower[:, place], self.upper[:, place]
@@ -122,26 +124,26 @@ class Aims(NamedTuple):
     @classmethod
     def of(cls, goals: Sequence[Goal], loaded: Sequence[Loaded], design: Design) -> "Aims":
         """loaded: the model of each goal. Raises NoInterval where one is needed."""
-        digests = [one.version.digest for one in loaded]
+        digests = [member.version.digest for member in loaded]
         first = [digests.index(digest) for digest in digests]
         different = sorted(set(first))
-        for goal, one in zip(goals, loaded, strict=True):
+        for goal, member in zip(goals, loaded, strict=True):
             if goal.confidence is not None:
-                _ = one.model.interval
+                _ = member.model.interval
         rows = tuple(ModelRows.of(loaded[place].model, design) for place in different)
         return cls(tuple(goals), rows, tuple(different.index(place) for place in first))
 
     def reached(self, points: Matrix) -> Reached:
         predicted, lower, upper = (np.empty((len(points), len(self.goals))) for _ in range(3))
         raw = [rows.raw(points) for rows in self.rows]
-        for place, (goal, of) in enumerate(zip(self.goals, self.places, strict=True)):
-            found = self.rows[of].model.predict_raw(raw[of], goal.confidence)
-            values = found.values
-            if found.probabilities is not None and found.classes is not None and goal.label is not None:
-                values = found.probabilities[:, codes_of([goal.label], found.classes)].ravel()
+        for place, (goal, row_index) in enumerate(zip(self.goals, self.places, strict=True)):
+            model_output = self.rows[row_index].model.predict_raw(raw[row_index], goal.confidence)
+            values = model_output.values
+            if model_output.probabilities is not None and model_output.classes is not None and goal.label is not None:
+                values = model_output.probabilities[:, codes_of([goal.label], model_output.classes)].ravel()
             predicted[:, place] = lower[:, place] = upper[:, place] = values
-            if found.intervals is not None:
-                lower[:, place], upper[:, place] = found.intervals.T
+            if model_output.intervals is not None:
+                lower[:, place], upper[:, place] = model_output.intervals.T
         return Reached(predicted, lower, upper)
 
 

@@ -49,8 +49,8 @@ class Scale(NamedTuple):
 
 def weights(aims: Aims) -> Vector:
     """(k,) of the goals that are no limits; 1 where there is a single one, whatever weight it was given."""
-    found = np.array([goal.weight for goal in aims.goals if not goal.is_limit])
-    return np.ones(1) if len(found) == 1 else found
+    goal_weights = np.array([goal.weight for goal in aims.goals if not goal.is_limit])
+    return np.ones(1) if len(goal_weights) == 1 else goal_weights
 
 
 def functions(aims: Aims, points: Matrix) -> Matrix:
@@ -75,12 +75,12 @@ def searched(  # noqa: PLR0917  the parts of one search
     scale = Scale(float(spreads[0]), np.where(spreads[1:] > 0, spreads[1:], 1.0))
     if front:
         return _front(space, aims, start, EFFORTS[effort], rng, progress, scale, front)
-    found = best_points(space, partial(_scores, aims, scale), start, EFFORTS[effort], rng, progress)
-    points = np.array([climb(space, partial(functions, aims), point) for point in found.points[:CLIMBS]])
+    result = best_points(space, partial(_scores, aims, scale), start, EFFORTS[effort], rng, progress)
+    points = np.array([climb(space, partial(functions, aims), point) for point in result.points[:CLIMBS]])
     order = _scores(aims, scale, points).order()
     best = points[order[:1]]
     scores = _scores(aims, scale, best)
-    return Found(best, bool(scores.missed[0] == 0), float(scores.value[0]), scale, found.evaluated)
+    return Found(best, bool(scores.missed[0] == 0), float(scores.value[0]), scale, result.evaluated)
 
 
 def _front(  # noqa: PLR0917  the parts of one search
@@ -98,21 +98,21 @@ def _front(  # noqa: PLR0917  the parts of one search
         gains = np.nan_to_num(reached.gains(aims.goals), nan=-1e300, posinf=1e300, neginf=-1e300)
         return FrontScores(gains, _missed(reached.demands(aims.goals), scale))
 
-    found = pareto_points(space, score, start, effort.logarithm, effort.rounds, rng, part_of(progress, 0, 2))
-    feasible = bool((found.scores.missed == 0).all())
+    pareto = pareto_points(space, score, start, effort.logarithm, effort.rounds, rng, part_of(progress, 0, 2))
+    feasible = bool((pareto.scores.missed == 0).all())
     if not feasible:
-        return Found(found.points[:1], False, None, scale, found.evaluated)
-    spread = np.ptp(found.scores.values, axis=0)
+        return Found(pareto.points[:1], False, None, scale, pareto.evaluated)
+    spread = np.ptp(pareto.scores.values, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    kept, points = thinned(found.scores.values, count), list[Vector]()
-    for place in kept:
-        points.append(climb(space, partial(_no_worse, aims, spread, found.scores.values[place]), found.points[place]))
-        progress(0.5 + 0.5 * len(points) / len(kept))
+    shown, points = thinned(pareto.scores.values, count), list[Vector]()
+    for place in shown:
+        points.append(climb(space, partial(_no_worse, aims, spread, pareto.scores.values[place]), pareto.points[place]))
+        progress(0.5 + 0.5 * len(points) / len(shown))
     climbed = np.array(points)
     scores = score(climbed)
     best = np.flatnonzero(ranks(scores.values, scores.missed) == 0)
     best = best[np.lexsort(scores.values[best].T[::-1])[::-1]]
-    return Found(climbed[best], True, None, scale, found.evaluated)
+    return Found(climbed[best], True, None, scale, pareto.evaluated)
 
 
 def _no_worse(aims: Aims, spread: Vector, least: Vector, points: Matrix) -> Matrix:
@@ -123,8 +123,8 @@ def _no_worse(aims: Aims, spread: Vector, least: Vector, points: Matrix) -> Matr
 
 
 def _scores(aims: Aims, scale: Scale, points: Matrix) -> Scores:
-    found = functions(aims, points)
-    return Scores(np.nan_to_num(found[:, 0], nan=-np.inf), _missed(found[:, 1:], scale))
+    values = functions(aims, points)
+    return Scores(np.nan_to_num(values[:, 0], nan=-np.inf), _missed(values[:, 1:], scale))
 
 
 def _missed(demands: Matrix, scale: Scale) -> Vector:

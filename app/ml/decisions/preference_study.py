@@ -80,16 +80,16 @@ class PreferenceStudy(NamedTuple):
     l2: float
 
     def learned(self) -> "LearnedWeights":
-        gains = np.array([[_gain(goal, one.values) for goal in self.goals] for one in self.candidates])
+        gains = np.array([[_gain(goal, candidate.values) for goal in self.goals] for candidate in self.candidates])
         largest, width = np.abs(gains).max(axis=0), np.ptp(gains, axis=0)
         varies = (width > CONSTANT * largest) & (width > NARROWEST)
         unit = np.where(varies, width, 1.0)
         points = np.where(varies, (gains - gains.mean(axis=0)) / unit, 0.0)
         deviation = np.where(varies, points.std(axis=0), 1.0)
         points, scale = points / deviation, unit * deviation
-        first = np.array([one.first for one in self.comparisons], np.intp)
-        second = np.array([one.second for one in self.comparisons], np.intp)
-        share = np.array([SHARES[one.preferred] for one in self.comparisons])
+        first = np.array([comparison.first for comparison in self.comparisons], np.intp)
+        second = np.array([comparison.second for comparison in self.comparisons], np.intp)
+        share = np.array([SHARES[comparison.preferred] for comparison in self.comparisons])
         return LearnedWeights(self, points, scale, preference_weights(points[first] - points[second], share, self.l2))
 
 
@@ -113,8 +113,8 @@ class LearnedWeights:
     @property
     def positive(self) -> Vector:
         """(d,) probability that each weight is above 0."""
-        found: Vector = scipy.special.ndtr(self._weights.mean / self._weights.errors())
-        return found
+        probabilities: Vector = scipy.special.ndtr(self._weights.mean / self._weights.errors())
+        return probabilities
 
     @property
     def shares(self) -> Vector:
@@ -125,8 +125,8 @@ class LearnedWeights:
     @cached_property
     def utilities(self) -> Vector:
         """(m,) sum of weights times goals, less that of the mean candidate."""
-        found: Vector = self._points @ self._weights.mean
-        return found
+        utilities: Vector = self._points @ self._weights.mean
+        return utilities
 
     @cached_property
     def best(self) -> Vector:
@@ -140,14 +140,14 @@ class LearnedWeights:
         """Number of comparisons whose preferred candidate has the smaller sum."""
         signs = {"first": 1.0, "second": -1.0, "equal": 0.0}
         return sum(
-            signs[one.preferred] * (self.utilities[one.first] - self.utilities[one.second]) < 0
-            for one in self._study.comparisons
+            signs[comparison.preferred] * (self.utilities[comparison.first] - self.utilities[comparison.second]) < 0
+            for comparison in self._study.comparisons
         )
 
     def next_pair(self) -> Pair | None:
         """The most informative pair on the weights, of those not yet compared; None: there is none left."""
-        known = {frozenset((one.first, one.second)) for one in self._study.comparisons}
-        pairs = [pair for pair in combinations(range(len(self._points)), 2) if frozenset(pair) not in known]
+        compared = {frozenset((comparison.first, comparison.second)) for comparison in self._study.comparisons}
+        pairs = [pair for pair in combinations(range(len(self._points)), 2) if frozenset(pair) not in compared]
         if not pairs:
             return None
         first, second = np.array(pairs).T

@@ -63,27 +63,27 @@ class LimitPrice(Wire):
     )
 
 
-def solutions(design: Design, aims: Aims, found: Found, distance: TrainingDistance | None) -> Iterator[Solution]:
-    reached = aims.reached(found.points)
+def solutions(design: Design, aims: Aims, search: Found, distance: TrainingDistance | None) -> Iterator[Solution]:
+    reached = aims.reached(search.points)
     demands = reached.demands(aims.goals)
-    flags = [flag for one in aims.rows for flag in one.model.predict_raw(one.raw(found.points)).flags]
-    rows = [design.row(point) for point in found.points]
+    flags = [flag for row in aims.rows for flag in row.model.predict_raw(row.raw(search.points)).flags]
+    rows = [design.row(point) for point in search.points]
     near = [None] * len(rows) if distance is None else [*distance.nearest(rows)]
-    for place, point in enumerate(found.points):
+    for place, point in enumerate(search.points):
         yield Solution(
             row=rows[place],
-            goals=[*_goals(aims.goals, reached, demands[place] >= -KEPT * found.scale.demands, place)],
-            at_bound=[*_at(design, point, [(one.lower, one.upper) for one in design.varied])],
+            goals=[*_goals(aims.goals, reached, demands[place] >= -KEPT * search.scale.demands, place)],
+            at_bound=[*_at(design, point, [(varied.lower, varied.upper) for varied in design.varied])],
             at_training_border=[
-                *_at(design, point, [(one.column.minimum, one.column.maximum) for one in design.varied])
+                *_at(design, point, [(varied.column.minimum, varied.column.maximum) for varied in design.varied])
             ],
             outside_range=outside_inputs(flags, place),
             nearest=near[place],
         )
 
 
-def _goals(goals: Sequence[Goal], reached: Reached, kept: Sequence[bool], place: int) -> Iterator[GoalReached]:
-    limits = iter(kept)
+def _goals(goals: Sequence[Goal], reached: Reached, limits_kept: Sequence[bool], place: int) -> Iterator[GoalReached]:
+    limits = iter(limits_kept)
     for g, goal in enumerate(goals):
         ends = (reached.lower[place, g], reached.upper[place, g]) if goal.confidence is not None else (np.nan, np.nan)
         lower, upper = (float(end) if np.isfinite(end) else None for end in ends)
@@ -97,26 +97,26 @@ def _goals(goals: Sequence[Goal], reached: Reached, kept: Sequence[bool], place:
 
 def _at(design: Design, point: Vector, ends: Sequence[tuple[float | None, float | None]]) -> Iterator[str]:
     """Names of the numbers at one of their ends."""
-    for one, x, own in zip(design.varied, point, ends, strict=True):
-        if one.values is not None or one.column.kind != ColumnKind.NUMERIC:
+    for varied, x, bounds in zip(design.varied, point, ends, strict=True):
+        if varied.values is not None or varied.column.kind != ColumnKind.NUMERIC:
             continue
-        reach = AT * (one.upper - one.lower)
-        if any(end is not None and abs(x - end) <= reach for end in own):
-            yield one.column.name
+        reach = AT * (varied.upper - varied.lower)
+        if any(end is not None and abs(x - end) <= reach for end in bounds):
+            yield varied.column.name
 
 
-def front_volume(aims: Aims, found: Found) -> tuple[float | None, list[float] | None]:
+def front_volume(aims: Aims, search: Found) -> tuple[float | None, list[float] | None]:
     """Hypervolume of a front above its own worst values, and these, each in the sign of its goal."""
-    if found.value is not None:
+    if search.value is not None:
         return None, None
-    gains = aims.reached(found.points).gains(aims.goals)
+    gains = aims.reached(search.points).gains(aims.goals)
     worst = gains.min(axis=0)
     signs = [1.0 if goal.aim == "maximise" else -1.0 for goal in aims.goals if not goal.is_limit]
     return hypervolume(gains, worst), (worst * signs).tolist()
 
 
-def shown_value(aims: Aims, found: Found) -> float | None:
-    return None if found.value is None else _sign(aims) * found.value
+def shown_value(aims: Aims, search: Found) -> float | None:
+    return None if search.value is None else _sign(aims) * search.value
 
 
 def _sign(aims: Aims) -> float:
@@ -125,11 +125,11 @@ def _sign(aims: Aims) -> float:
     return -1.0 if not others and aim != "maximise" else 1.0
 
 
-def limit_prices(design: Design, aims: Aims, found: Found) -> tuple[list[LimitPrice] | None, str | None, float | None]:
+def limit_prices(design: Design, aims: Aims, search: Found) -> tuple[list[LimitPrice] | None, str | None, float | None]:
     """Prices of one solution, else the reason why there are none; and the step of the differences."""
-    if found.value is None or not found.feasible:
-        return None, REASONS["front" if found.value is None else "infeasible"], None
-    prices = shadow_prices(design.space, partial(functions, aims), found.points[0], found.scale.value)
+    if search.value is None or not search.feasible:
+        return None, REASONS["front" if search.value is None else "infeasible"], None
+    prices = shadow_prices(design.space, partial(functions, aims), search.points[0], search.scale.value)
     if prices.found is None:
         return None, REASONS[str(prices.reason)], STEP
     return [_price(design, aims.goals, price, _sign(aims)) for price in prices.found], None, STEP

@@ -61,16 +61,16 @@ class Coordinate(NamedTuple):
         cells, _ = read_cells(self.column, values)
         if self.categories is None:
             return _numbers(cells) / self.scale
-        found = _codes(cells, self.categories)
-        return np.where(np.isnan(found) & pc.is_valid(cells).to_numpy(zero_copy_only=False), -1.0, found)
+        codes = _codes(cells, self.categories)
+        return np.where(np.isnan(codes) & pc.is_valid(cells).to_numpy(zero_copy_only=False), -1.0, codes)
 
     def squares(self, value: float) -> Vector:
         """(n,) squared differences from a value."""
         if np.isnan(value):
             missing: Vector = np.where(np.isnan(self.values), 0.0, 1.0)
             return missing
-        apart = (self.values - value) ** 2 if self.categories is None else np.where(self.values == value, 0.0, 1.0)
-        return np.where(np.isnan(self.values), 1.0, apart)
+        distances = (self.values - value) ** 2 if self.categories is None else np.where(self.values == value, 0.0, 1.0)
+        return np.where(np.isnan(self.values), 1.0, distances)
 
 
 class TrainingDistance(NamedTuple):
@@ -81,20 +81,22 @@ class TrainingDistance(NamedTuple):
     @classmethod
     def of(cls, inputs: Sequence[InputColumn], table: pa.Table) -> Self:
         """table: at least one row, in the kinds of the inputs."""
-        coordinates, n = tuple(Coordinate.of(one, table.column(one.name)) for one in inputs), len(table)
+        coordinates, n = tuple(Coordinate.of(column, table.column(column.name)) for column in inputs), len(table)
         if n == 1:
             return cls(coordinates, None)
-        apart = []
+        nearest_distances = []
         for row in np.linspace(0, n - 1, min(n, COMPARED)).astype(np.intp):
-            squares = _squares(coordinates, [one.values[row] for one in coordinates])
+            squares = _squares(coordinates, [coordinate.values[row] for coordinate in coordinates])
             squares[row] = np.inf
-            apart.append(float(np.sqrt(squares.min())))
-        return cls(coordinates, float(np.median(apart)))
+            nearest_distances.append(float(np.sqrt(squares.min())))
+        return cls(coordinates, float(np.median(nearest_distances)))
 
     def nearest(self, rows: Sequence[Mapping[str, Any]]) -> Iterator[NearestTrainingRow]:
         """The nearest row of the table to each row to predict."""
-        given = [one.given([row[one.column.name] for row in rows]) for one in self.coordinates]
-        for values in zip(*given, strict=True):
+        coordinates_values = [
+            coordinate.given([row[coordinate.column.name] for row in rows]) for coordinate in self.coordinates
+        ]
+        for values in zip(*coordinates_values, strict=True):
             squares = _squares(self.coordinates, values)
             place = int(squares.argmin())
             yield NearestTrainingRow(row=place, distance=float(np.sqrt(squares[place])), usual_distance=self.usual)
@@ -103,8 +105,8 @@ class TrainingDistance(NamedTuple):
 def _squares(coordinates: Sequence[Coordinate], values: Sequence[float]) -> Vector:
     """(n,)."""
     squares = coordinates[0].squares(values[0])
-    for one, value in zip(coordinates[1:], values[1:], strict=True):
-        squares += one.squares(value)
+    for coordinate, value in zip(coordinates[1:], values[1:], strict=True):
+        squares += coordinate.squares(value)
     return squares
 
 

@@ -75,9 +75,9 @@ def curves(
     """ROC and precision-recall curve of the second of two classes, or of each of a few classes against the rest."""
     k, drawn = probabilities.shape[1], list[ReportCurve]()
     for code in range(k == 2, k if 2 <= k <= FEW_CLASSES else 0):
-        ranked, of = steps(probabilities[:, code], truth == code, weights), "" if k == 2 else f" {classes[code]}"
+        ranked, suffix = steps(probabilities[:, code], truth == code, weights), "" if k == 2 else f" {classes[code]}"
         for name, (x, y) in {"roc": roc.curve(ranked), "precision_recall": precision_recall.curve(ranked)}.items():
-            drawn += [ReportCurve(name=name + of, x=x.tolist(), y=y.tolist())] if x.size else []
+            drawn += [ReportCurve(name=name + suffix, x=x.tolist(), y=y.tolist())] if x.size else []
     return drawn
 
 

@@ -58,36 +58,38 @@ class _Sizes(NamedTuple):
 
 def agreement(labels: Labels, classes: Labels, draws: Resamples) -> list[Metric]:
     """labels: (n,) of clusters. classes: (n,) codes, -1 in rows that do not count. Nothing where none counts."""
-    kept = classes >= 0
-    if not kept.any():
+    has_class = classes >= 0
+    if not has_class.any():
         return []
-    sizes, n = _Sizes.of(labels[kept], classes[kept]), int(kept.sum())
-    rows = Rows(draws._replace(group=draws.group[kept]))
-    found = {"adjusted_rand": _rand(sizes, rows)} | _information(sizes, rows)
-    return [*_bootstrapped(found, n), _noted(proportion("purity", sizes.pure, n))]
+    sizes, n = _Sizes.of(labels[has_class], classes[has_class]), int(has_class.sum())
+    rows = Rows(draws._replace(group=draws.group[has_class]))
+    values = {"adjusted_rand": _rand(sizes, rows)} | _information(sizes, rows)
+    return [*_bootstrapped(values, n), _noted(proportion("purity", sizes.pure, n))]
 
 
-def between(one: Labels, other: Labels, draws: Resamples) -> list[Metric]:
+def between(labels: Labels, other: Labels, draws: Resamples) -> list[Metric]:
     """Agreement of two clusterings of the same rows, neither of which is the truth: the same both ways around.
 
     one, other: (n,) labels, whatever they are called.
     """
-    sizes, rows = _Sizes.of(one, other), Rows(draws)
-    found = {
+    sizes, rows = _Sizes.of(labels, other), Rows(draws)
+    values = {
         "adjusted_rand": _rand(sizes, rows),
         "normalized_mutual_information": _share(*_entropies(sizes, rows)),
         "variation_of_information": _with_draws(np.log(sizes.label * sizes.kind / sizes.cell**2), rows),
     }
-    return _bootstrapped(found, one.size)
+    return _bootstrapped(values, labels.size)
 
 
-def _bootstrapped(found: Mapping[str, Vector], n: int) -> list[Metric]:
-    return [_noted(bootstrapped(name, values[0], values[1:], n)) for name, values in found.items()]
+def _bootstrapped(draws_by_name: Mapping[str, Vector], n: int) -> list[Metric]:
+    return [_noted(bootstrapped(name, values[0], values[1:], n)) for name, values in draws_by_name.items()]
 
 
 def _rand(sizes: _Sizes, rows: Rows) -> Vector:
     n = sizes.cell.size
-    return beyond_chance(*(rows.pairs(one - 1) for one in (sizes.cell, sizes.label, sizes.kind, np.full(n, float(n)))))
+    return beyond_chance(
+        *(rows.pairs(size - 1) for size in (sizes.cell, sizes.label, sizes.kind, np.full(n, float(n))))
+    )
 
 
 def _information(sizes: _Sizes, rows: Rows) -> dict[str, Vector]:
@@ -119,5 +121,5 @@ def _share(part: Vector, whole: Vector) -> Vector:
     return np.where(possible, part / np.where(possible, whole, 1.0), np.nan)
 
 
-def _noted(one: Metric) -> Metric:
-    return one.model_copy(update={"note": NOTES[one.name]})
+def _noted(value: Metric) -> Metric:
+    return value.model_copy(update={"note": NOTES[value.name]})

@@ -48,8 +48,8 @@ def sizes(labels: Labels, clusters: int = 0) -> list[Metric]:
 def _silhouette(x: Matrix, labels: Labels, draws: Resamples, square: Matrix | None = None) -> Metric:
     """The mean silhouette; of many rows that of a sample, each beside all rows."""
     rows = validity.sampled(labels.size)
-    found = validity.silhouettes(x, labels, rows, square)
-    return mean("silhouette", found, draws._replace(group=draws.group[rows]))
+    silhouettes = validity.silhouettes(x, labels, rows, square)
+    return mean("silhouette", silhouettes, draws._replace(group=draws.group[rows]))
 
 
 def _calinski_harabasz(squares: Vector, between: Vector, k: int, draws: Resamples) -> Metric:
@@ -71,5 +71,5 @@ def _davies_bouldin(distances: Vector, labels: Labels, centres: Matrix, draws: R
         return
     sums, counts = Rows(draws, distances).tally(labels, k), Rows(draws).tally(labels, k)
     spread = np.vstack([ratio(sums.total, counts.total), ratio(draws.counts @ sums.units, draws.counts @ counts.units)])
-    found = validity.davies_bouldin(spread, centres)
-    yield bootstrapped("davies_bouldin", found[0], found[1:], labels.size)
+    indices_by_draw = validity.davies_bouldin(spread, centres)
+    yield bootstrapped("davies_bouldin", indices_by_draw[0], indices_by_draw[1:], labels.size)

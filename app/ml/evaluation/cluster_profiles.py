@@ -58,44 +58,44 @@ def cluster_profiles(columns: Mapping[str, Vector], labels: Labels) -> ClusterPr
     """Profiles of clusters of rows with these labels (n,), from 0. columns: (n,) each, NaN where missing."""
     counts = np.bincount(labels)
     largest = np.argsort(-counts, kind="stable")[:MOST_CLUSTERS]
-    kept = np.sort(largest[counts[largest] > 0])
-    found = {name: _moments(values, labels) for name, values in columns.items()}
-    varied = [name for name, moments in found.items() if moments.deviation > 0]
-    first = sorted(varied, key=lambda name: -found[name].between)[:MOST_COLUMNS]
-    groups = [np.flatnonzero(labels == cluster) for cluster in kept]
+    clusters = np.sort(largest[counts[largest] > 0])
+    moments_by_name = {name: _moments(values, labels) for name, values in columns.items()}
+    varied = [name for name, moments in moments_by_name.items() if moments.deviation > 0]
+    first = sorted(varied, key=lambda name: -moments_by_name[name].between)[:MOST_COLUMNS]
+    groups = [np.flatnonzero(labels == cluster) for cluster in clusters]
     return ClusterProfiles(
-        clusters=kept.tolist(),
-        sizes=counts[kept].tolist(),
-        columns=[_column(name, found[name], [columns[name][group] for group in groups]) for name in first],
+        clusters=clusters.tolist(),
+        sizes=counts[clusters].tolist(),
+        columns=[_column(name, moments_by_name[name], [columns[name][group] for group in groups]) for name in first],
     )
 
 
 def _moments(values: Vector, labels: Labels) -> _Moments:
     """Zeros of a column that does not vary but for rounding, or whose values are too large to be squared."""
     there = np.isfinite(values)
-    known, codes = values[there], labels[there]
-    if not known.size or known.min() == known.max():
+    finite_values, codes = values[there], labels[there]
+    if not finite_values.size or finite_values.min() == finite_values.max():
         return _Moments(0.0, 0.0, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = float(known.mean())
-        gaps = known - mean
+        mean = float(finite_values.mean())
+        gaps = finite_values - mean
         total = float(gaps @ gaps)
         counts, sums = np.bincount(codes), np.bincount(codes, gaps)
         between = float(ratio(sums, counts)[counts > 0] @ sums[counts > 0])
     if not 0 < total < np.inf:
         return _Moments(0.0, 0.0, 0.0)
-    return _Moments(mean, float(np.sqrt(total / known.size)), min(1.0, between / total))
+    return _Moments(mean, float(np.sqrt(total / finite_values.size)), min(1.0, between / total))
 
 
 def _column(name: str, moments: _Moments, groups: list[Vector]) -> ProfileColumn:
-    known = [group[np.isfinite(group)] for group in groups]
-    low, middle, high = np.array([_quartiles(group) for group in known]).T
+    finite_groups = [group[np.isfinite(group)] for group in groups]
+    low, middle, high = np.array([_quartiles(group) for group in finite_groups]).T
     return ProfileColumn(
         name=name,
         mean=moments.mean,
         standard_deviation=moments.deviation,
         correlation_ratio=moments.between,
-        means=[float(group.mean()) if group.size else None for group in known],
+        means=[float(group.mean()) if group.size else None for group in finite_groups],
         lower_quartiles=_known(low),
         medians=_known(middle),
         upper_quartiles=_known(high),

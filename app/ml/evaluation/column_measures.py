@@ -96,14 +96,14 @@ class Measure(NamedTuple):
 def measured(measure: Measure, column: Values, target: Values, options: MeasureOptions) -> MeasuredColumn:
     """The measure of a column, on the rows that have a value in it and in the columns that are given."""
     rows = column.there
-    for one in options.given:
-        rows = rows[~np.isnan(one.values[rows])]
+    for condition in options.given:
+        rows = rows[~np.isnan(condition.values[rows])]
     missing = target.values.size - rows.size
     if not rows.size:
         return MeasuredColumn(UNDEFINED, 0, missing)
-    inner = options._replace(given=tuple(one.take(rows) for one in options.given))
-    found, sparse = measure.of(column.take(rows), target.take(rows), inner)
-    return MeasuredColumn(found, rows.size, missing, sparse)
+    inner = options._replace(given=tuple(condition.take(rows) for condition in options.given))
+    dependence, sparse = measure.of(column.take(rows), target.take(rows), inner)
+    return MeasuredColumn(dependence, rows.size, missing, sparse)
 
 
 def _needs_numbers(column: Values, _target: Values) -> str | None:
@@ -133,8 +133,8 @@ def _ratio(column: Values, target: Values, _: MeasureOptions) -> Found:
 
 
 def _chi_square(column: Values, target: Values, _: MeasureOptions) -> Found:
-    found = chi_square(column.codes(), target.codes())
-    return found.found, found.sparse
+    result = chi_square(column.codes(), target.codes())
+    return result.found, result.sparse
 
 
 def _information(column: Values, target: Values, options: MeasureOptions) -> Found:
@@ -151,16 +151,18 @@ def _conditional(column: Values, target: Values, options: MeasureOptions) -> Fou
 
 def _nearest(column: Values, target: Values, options: MeasureOptions) -> Found:
     if target.categories:
-        found = nearest_information.of_classes(column.values, target.codes(), options.n_neighbors)
+        information = nearest_information.of_classes(column.values, target.codes(), options.n_neighbors)
     elif column.categories:
-        found = nearest_information.of_classes(target.values, column.codes(), options.n_neighbors)
+        information = nearest_information.of_classes(target.values, column.codes(), options.n_neighbors)
     else:
-        found = nearest_information.of_numbers(column.values, target.values, options.n_neighbors)
-    return in_bits(found), False
+        information = nearest_information.of_numbers(column.values, target.values, options.n_neighbors)
+    return in_bits(information), False
 
 
-def in_bits(found: Dependence) -> Dependence:
-    return found._replace(value=found.value / NATS, lower=found.lower / NATS, upper=found.upper / NATS)
+def in_bits(dependence: Dependence) -> Dependence:
+    return dependence._replace(
+        value=dependence.value / NATS, lower=dependence.lower / NATS, upper=dependence.upper / NATS
+    )
 
 
 def _few(a: Labels, b: Labels) -> bool:

@@ -177,9 +177,16 @@ def _ranked(name: MeasureName, entries: Sequence[_Entry], measure: Measure) -> l
     ]
 
 
-def _value(name: MeasureName, found: MeasuredColumn) -> Metric:
-    one = found.dependence
-    return metric(name, one.value, Bounds(one.lower, one.upper), "normal (approximate)", n=found.rows, label=None)
+def _value(name: MeasureName, measured_column: MeasuredColumn) -> Metric:
+    dependence = measured_column.dependence
+    return metric(
+        name,
+        dependence.value,
+        Bounds(dependence.lower, dependence.upper),
+        "normal (approximate)",
+        n=measured_column.rows,
+        label=None,
+    )
 
 
 def _defined(values: Mapping[str, Vector], place: int) -> dict[str, float | None]:

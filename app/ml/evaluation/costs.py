@@ -49,21 +49,21 @@ class CostReport(Wire):
     )
 
 
-def cost_faults(costs: Costs, known: Sequence[Class], at: str) -> Iterator[Fault]:
+def cost_faults(costs: Costs, labels: Sequence[Class], pointer: str) -> Iterator[Fault]:
     """known: the classes there are, in any order."""
     k = len(costs.classes)
-    if sorted(codes_of(costs.classes, known).tolist()) != list(range(len(known))):
-        yield Fault(f"{at}/classes", f"Each of the {len(known)} classes has to be named, once.")
+    if sorted(codes_of(costs.classes, labels).tolist()) != list(range(len(labels))):
+        yield Fault(f"{pointer}/classes", f"Each of the {len(labels)} classes has to be named, once.")
     if len(costs.costs) != k:
-        yield Fault(f"{at}/costs", f"There are {len(costs.costs)} rows for {k} classes.")
+        yield Fault(f"{pointer}/costs", f"There are {len(costs.costs)} rows for {k} classes.")
     for place, row in enumerate(costs.costs):
         if len(row) != k:
-            yield Fault(f"{at}/costs/{place}", f"There are {len(row)} costs for {k} classes.")
+            yield Fault(f"{pointer}/costs/{place}", f"There are {len(row)} costs for {k} classes.")
 
 
-def cost_matrix(costs: Costs, known: Sequence[Class]) -> Matrix:
+def cost_matrix(costs: Costs, labels: Sequence[Class]) -> Matrix:
     """(k, k) in the order of the known classes."""
-    order = codes_of(known, costs.classes)
+    order = codes_of(labels, costs.classes)
     return np.array(costs.costs, np.float64)[np.ix_(order, order)]
 
 
@@ -101,15 +101,15 @@ def cost_report(
     if probabilities is None:
         return CostReport(cost=plain)
     chosen = cheapest(probabilities, matrix, costs.reject)
-    kept = chosen != REJECTED
-    price = np.where(kept, matrix[truth, chosen], 0.0 if costs.reject is None else costs.reject)
+    accepted_rows = chosen != REJECTED
+    price = np.where(accepted_rows, matrix[truth, chosen], 0.0 if costs.reject is None else costs.reject)
     whole = rows.tally(np.zeros(truth.size, np.intp), 1)
     return CostReport(
         cost=_mean_cost("cost", price, rows),
         cost_of_most_probable=plain,
-        rejected=None if costs.reject is None else rows.share("rejected", rows.tally(-1 * kept, 1), whole),
+        rejected=None if costs.reject is None else rows.share("rejected", rows.tally(-1 * accepted_rows, 1), whole),
         threshold=threshold(matrix),
-        confusion_matrix=confusion(truth[kept], chosen[kept], classes),
+        confusion_matrix=confusion(truth[accepted_rows], chosen[accepted_rows], classes),
     )
 
 

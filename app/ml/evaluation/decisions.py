@@ -77,8 +77,8 @@ def _f1(jaccard: Metric) -> Metric:
 
 def _mean_f1(hits: Tally, predicted: Tally, there: Tally, rows: Rows) -> Metric:
     either = _either(hits, predicted, there)
-    known = either.total > 0
-    shares, trials, pulls = rows.shares(hits, either, known)
+    defined = either.total > 0
+    shares, trials, pulls = rows.shares(hits, either, defined)
     ends = [2 * end / (1 + end) for end in score(shares, trials, max(1.0, trials.sum() - shares.size))]
     slopes = 2 * pulls / (1 + shares) ** 2
     return rows.mean_score("f1", 2 * shares / (1 + shares), ends[0], ends[1], slopes, n=int(there.rows.sum()))

@@ -19,7 +19,7 @@ from app.ml.preparation.row_hashes import Hashes, column_hashes, row_hashes
 
 NOTABLE = 0.3
 """Share of √n evaluated rows, equal to others beyond chance: fewer move an accuracy of .9 by under a standard error."""
-MOST = 100_000
+MAX_SAMPLE_ROWS = 100_000
 """Training rows from which the shares of values are taken: those of more hardly differ."""
 BLOCK = 1 << 18
 """Hashes looked up at a time."""
@@ -66,13 +66,13 @@ class Copies(NamedTuple):
         """rows: (m,) of the table. train: places among these. learned: hashes of all training rows, where these are a
         sample: those that one of the m rows has stand behind these.
         """
-        own = row_hashes(table, features, target)[rows]
-        hashes = own if learned is None else np.append(own, _found(learned, own))
+        row_hashes_ = row_hashes(table, features, target)[rows]
+        hashes = row_hashes_ if learned is None else np.append(row_hashes_, _found(learned, row_hashes_))
         codes = pa.array(hashes).dictionary_encode().indices.to_numpy().astype(np.intp)
         suspect = np.flatnonzero(np.bincount(codes)[codes[: rows.size]] > 1)
         chance = np.zeros(rows.size)
         if suspect.size:
-            sample, shares = train[evenly(train.size, MOST)], np.ones(suspect.size)
+            sample, shares = train[evenly(train.size, MAX_SAMPLE_ROWS)], np.ones(suspect.size)
             used = table.take(pa.array(rows[np.append(sample, suspect)]))
             for column in column_hashes(used, features, target):
                 shares *= _shares(column[: sample.size], column[sample.size :])
@@ -141,5 +141,5 @@ def _shares(among: Hashes, wanted: Hashes) -> Vector:
     """The share that each wanted value has among the others."""
     values, counts = np.unique(among, return_counts=True)
     places = np.minimum(np.searchsorted(values, wanted), values.size - 1)
-    found: Vector = np.where(values[places] == wanted, counts[places], 0) / among.size
-    return found
+    shares: Vector = np.where(values[places] == wanted, counts[places], 0) / among.size
+    return shares

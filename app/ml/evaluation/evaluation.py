@@ -24,7 +24,7 @@ from app.ml.evaluation.decisions import decisions
 from app.ml.evaluation.density_metrics import information_criteria
 from app.ml.evaluation.deviances import response_loss
 from app.ml.evaluation.predictions import Predictions
-from app.ml.evaluation.projection_metrics import kept
+from app.ml.evaluation.projection_metrics import retained_metrics
 from app.ml.evaluation.regression_plots import over_predictions
 from app.ml.evaluation.reliability import Bins, class_reliability
 from app.ml.evaluation.reliability_curve import ClassReliability
@@ -128,10 +128,10 @@ def evaluate(
     rows, values = Rows(_draws(data, rng, groups)), predicted.values
     match data.task.record.prediction:
         case PredictionKind.PROBABILITIES:
-            assigned, known, means = values.argmax(axis=1), predicted.accepted, predicted.means
+            assigned, accepted, means = values.argmax(axis=1), predicted.accepted, predicted.means
             named = ClassOptions(examples, data.numbers, bins=bins)
             return of_classes(
-                data.codes, assigned, values, rows, classes=classes, options=named, accepted=known, means=means
+                data.codes, assigned, values, rows, classes=classes, options=named, accepted=accepted, means=means
             )
         case PredictionKind.NUMBER:
             left = np.sqrt(data.weights) * (data.y - values)
@@ -147,7 +147,7 @@ def _without_target(data: Data, predicted: Predictions, draws: Resamples) -> lis
         case PredictionKind.COORDINATES if _without_distances(data):
             return []
         case PredictionKind.COORDINATES:
-            return [*_of_projection(data, predicted, draws), *kept(data, predicted.values, draws)]
+            return [*_of_projection(data, predicted, draws), *retained_metrics(data, predicted.values, draws)]
         case PredictionKind.LOG_DENSITY:
             free, values = predicted.free_parameters, predicted.values
             criteria = [] if free is None else information_criteria(values, free, draws)
@@ -179,8 +179,10 @@ def _of_projection(data: Data, predicted: Predictions, draws: Resamples) -> Iter
 
 def _without_distances(data: Data) -> bool:
     """True if the rows have neither columns nor dissimilarities: a map of them has no distances to keep."""
-    given = data.relations
-    return data.by_item or (given is not None and given.square is not None and given.meaning != Relation.DISSIMILARITY)
+    relations = data.relations
+    return data.by_item or (
+        relations is not None and relations.square is not None and relations.meaning != Relation.DISSIMILARITY
+    )
 
 
 def _draws(data: Data, rng: np.random.Generator | None, groups: Labels | None) -> Resamples:

@@ -94,8 +94,8 @@ class _Counts:
 
     def leaves_some(self, rows: Labels, taken: Vector | float = 0.0) -> bool:
         """True if others than these and those taken before are left of all classes that are among these."""
-        own = self(rows)
-        return bool((own + taken < self.totals)[own > 0].all())
+        in_group = self(rows)
+        return bool((in_group + taken < self.totals)[in_group > 0].all())
 
 
 def _dealt(rows: Rows, order: Labels, counts: _Counts, shares: Vector, most: float | None = None) -> Labels:
@@ -106,10 +106,10 @@ def _dealt(rows: Rows, order: Labels, counts: _Counts, shares: Vector, most: flo
     weights = 1 / (shares[:, None] * np.maximum(counts.totals, 1.0) ** 2)
     taken, sides = np.zeros(weights.shape), np.empty(len(rows), np.intp)
     for group in order.tolist():
-        own = counts(rows[group])
-        cost = (taken * weights) @ own
-        if most is not None and (taken[1, -1] + own[-1] > most or not counts.leaves_some(rows[group], taken[1])):
+        in_group = counts(rows[group])
+        cost = (taken * weights) @ in_group
+        if most is not None and (taken[1, -1] + in_group[-1] > most or not counts.leaves_some(rows[group], taken[1])):
             cost[1] = np.inf
         sides[group] = place = int(cost.argmin())
-        taken[place] += own
+        taken[place] += in_group
     return sides

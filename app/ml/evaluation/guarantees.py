@@ -107,33 +107,39 @@ class _Bound(NamedTuple):
 def guarantees(evidence: Evidence, delta: float = DELTA) -> Guarantees:
     """All bounds that the evidence allows."""
     bounds, withheld = list[_Bound](), list[Withheld]()
-    for found in _bounds(evidence):
-        if isinstance(found, Withheld):
-            withheld.append(found)
+    for bound in _bounds(evidence):
+        if isinstance(bound, Withheld):
+            withheld.append(bound)
         else:
-            bounds.append(found)
-    given = sorted((_certificate(one, delta / len(bounds)) for one in bounds), key=lambda one: one.bound)
-    useful = [one.name for one in given if not one.vacuous]
+            bounds.append(bound)
+    certificates = sorted(
+        (_certificate(bound, delta / len(bounds)) for bound in bounds), key=lambda certificate: certificate.bound
+    )
+    useful = [certificate.name for certificate in certificates if not certificate.vacuous]
     return Guarantees(
         delta=delta,
         tightest=useful[0] if useful else None,
-        certificates=[*given, *_of_mistakes(evidence.capacity)],
+        certificates=[*certificates, *_of_mistakes(evidence.capacity)],
         withheld=withheld,
     )
 
 
-def without_holdout(given: Guarantees, uses: int) -> Guarantees:
+def without_holdout(stated: Guarantees, uses: int) -> Guarantees:
     """The same without the bound by test rows, which have evaluated so many models."""
-    kept = [one for one in given.certificates if one.name != "holdout"]
-    if len(kept) == len(given.certificates):
-        return given
-    useful = [one.name for one in kept if one.quantity == "error_rate" and not one.vacuous]
+    remaining = [certificate for certificate in stated.certificates if certificate.name != "holdout"]
+    if len(remaining) == len(stated.certificates):
+        return stated
+    useful = [
+        certificate.name
+        for certificate in remaining
+        if certificate.quantity == "error_rate" and not certificate.vacuous
+    ]
     reason = f"The test rows have evaluated {uses} models by now: the best of several is partly the luckiest."
-    return given.model_copy(
+    return stated.model_copy(
         update={
             "tightest": useful[0] if useful else None,
-            "certificates": kept,
-            "withheld": [Withheld(name="holdout", reason=reason), *given.withheld],
+            "certificates": remaining,
+            "withheld": [Withheld(name="holdout", reason=reason), *stated.withheld],
         }
     )
 
@@ -145,11 +151,11 @@ def _bounds(evidence: Evidence) -> Iterator[_Bound | Withheld]:
     if not by_training:
         yield Withheld(name="training", reason=UNKNOWN)
     elif reason is not None:
-        yield from (Withheld(name=one.name, reason=reason) for one in by_training)
+        yield from (Withheld(name=bound.name, reason=reason) for bound in by_training)
     else:
-        for one in by_training:
-            lost = evidence.undetermined if one.also == SUPPORTED else None
-            yield one if lost is None else Withheld(name=one.name, reason=lost)
+        for bound in by_training:
+            lost = evidence.undetermined if bound.also == SUPPORTED else None
+            yield bound if lost is None else Withheld(name=bound.name, reason=lost)
 
 
 def _by_test(evidence: Evidence) -> _Bound | Withheld:
@@ -180,9 +186,11 @@ def _by_training(evidence: Evidence) -> Iterator[_Bound]:
     if (weights := capacity.weights) is not None and evidence.classes == TWO:
         source = "Mohri, Rostamizadeh and Talwalkar (2018), Foundations of Machine Learning, Theorems 5.8 and 6.12."
         yield _Bound("margin", share, rows, lambda delta: weights_upper(*weights, delta), source, PREPARED)
-    if (kept := capacity.compression) is not None:
+    if (compression := capacity.compression) is not None:
         source = "Langford (2005), J. Mach. Learn. Res. 6:273, Theorem 8.1: sample compression."
-        yield _Bound("compression", share, rows, lambda delta: compression_upper(*kept, rows, delta), source, SUPPORTED)
+        yield _Bound(
+            "compression", share, rows, lambda delta: compression_upper(*compression, rows, delta), source, SUPPORTED
+        )
 
 
 def _by_dimension(train: Errors, dimension: float, delta: float) -> float:
@@ -193,22 +201,22 @@ def _by_labellings(train: Errors, log_labellings: Callable[[int], float], delta:
     return train.share + growth_term(log_labellings(2 * train.rows), train.rows, delta) + 1 / train.rows
 
 
-def _certificate(one: _Bound, delta: float) -> Certificate:
-    bound = one.upper(delta)
+def _certificate(limit: _Bound, delta: float) -> Certificate:
+    bound = limit.upper(delta)
     vacuous = not bound < 1
     promise = "The bound promises nothing: it is" if vacuous else "The error rate on new rows is at most"
     return Certificate(
-        name=one.name,
+        name=limit.name,
         quantity="error_rate",
         bound=bound,
-        measured=one.measured,
-        rows=one.rows,
+        measured=limit.measured,
+        rows=limit.rows,
         delta=delta,
         premise="independent_rows",
         vacuous=vacuous,
-        statement=f"{promise} {bound:.4g}, with probability {1 - delta:.4g}; measured: {one.measured:.4g} of "
-        f"{one.rows} rows. {INDEPENDENT} {one.also}".rstrip(),
-        source=one.source,
+        statement=f"{promise} {bound:.4g}, with probability {1 - delta:.4g}; measured: {limit.measured:.4g} of "
+        f"{limit.rows} rows. {INDEPENDENT} {limit.also}".rstrip(),
+        source=limit.source,
     )
 
 

@@ -158,7 +158,9 @@ def selective(right: Truths, kept_rows: Truths, rows: Rows) -> list[Metric]:
 
     right: (n,) whether the most probable class is the true one.
     """
-    whole, part, hits = (rows.tally(kept - 1, 1) for kept in (np.ones_like(right), kept_rows, kept_rows & right))
+    whole, part, hits = (
+        rows.tally(counted_rows - 1, 1) for counted_rows in (np.ones_like(right), kept_rows, kept_rows & right)
+    )
     return [rows.share("coverage", part, whole), rows.share("selective_accuracy", hits, part)]
 
 
@@ -168,10 +170,10 @@ def projection(x: Matrix, restored: Matrix, centre: Vector, draws: Resamples) ->
     centre: (d,) the mean of the training rows, the best guess without any coordinates.
     """
     lost, variation = ((x - restored) ** 2).sum(axis=1), ((x - centre) ** 2).sum(axis=1)
-    kept = 1 - ratio(lost.sum(), variation.sum())
+    retained = 1 - ratio(lost.sum(), variation.sum())
     return [
         mean("reconstruction_error", lost, draws),
-        bootstrapped("explained_variance", kept, 1 - ratio(draws.sums(lost), draws.sums(variation)), lost.size),
+        bootstrapped("explained_variance", retained, 1 - ratio(draws.sums(lost), draws.sums(variation)), lost.size),
     ]
 
 
@@ -222,8 +224,8 @@ def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, exa
     order = np.argsort(cells, kind="stable")
     rows = order if numbers is None else numbers[order]
     starts = np.cumsum(counts) - counts
-    found = np.flatnonzero(counts)
-    found = found[np.lexsort((-counts[found], found // k == found % k))][:MOST_CELLS]
+    used_cells = np.flatnonzero(counts)
+    used_cells = used_cells[np.lexsort((-counts[used_cells], used_cells // k == used_cells % k))][:MOST_CELLS]
     return [
         ConfusionCell(
             truth=cell // k,
@@ -231,5 +233,5 @@ def _examples(cells: Labels, counts: Labels, numbers: Labels | None, k: int, exa
             count=int(counts[cell]),
             rows=rows[starts[cell] : starts[cell] + min(counts[cell], examples)].tolist(),
         )
-        for cell in found.tolist()
+        for cell in used_cells.tolist()
     ]

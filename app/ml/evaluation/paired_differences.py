@@ -34,18 +34,18 @@ def with_draws(name: str, values: Vector, rows: Rows) -> Vector:
     return size * np.sqrt(_means((values / size) ** 2, rows))
 
 
-def difference(name: str, one: Vector, other: Vector, n: int) -> Metric:
+def difference(name: str, values: Vector, other: Vector, n: int) -> Metric:
     """The metric of the one less that of the other, both (1 + draws,); no interval where no row makes a difference."""
     with np.errstate(invalid="ignore"):  # what is not finite is reported as undefined
-        apart = one - other
-    return bootstrapped(f"{name}_difference", apart[0], apart[1:], n)
+        differences = values - other
+    return bootstrapped(f"{name}_difference", differences[0], differences[1:], n)
 
 
-def better(name: str, found: Metric) -> int | None:
+def better(name: str, gap: Metric) -> int | None:
     """0: the first is better, 1: the second. None: there is no interval, or it holds 0."""
-    if found.lower is None or found.upper is None or found.lower <= 0 <= found.upper:
+    if gap.lower is None or gap.upper is None or gap.lower <= 0 <= gap.upper:
         return None
-    return 0 if found.lower * MEASURES[name].better > 0 else 1
+    return 0 if gap.lower * MEASURES[name].better > 0 else 1
 
 
 def _means(values: Vector, rows: Rows) -> Vector:

@@ -58,8 +58,8 @@ def predictions(learned: FittedLearner, data: Data, train: Data) -> Predictions:
     algorithm, params, state = learned.algorithm, learned.params, learned.state
     values = _predicted(learned, data.x)
     if data.task.supervised:
-        known = algorithm.known if data.task.of_classes else None
-        accepted = None if known is None else known(params, values)
+        is_accepted = algorithm.known if data.task.of_classes else None
+        accepted = None if is_accepted is None else is_accepted(params, values)
         return Predictions(values, meaning(algorithm, params, data.task), accepted)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         match data.task.record.prediction:

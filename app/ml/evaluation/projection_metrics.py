@@ -19,7 +19,7 @@ STRESS = (
 )
 
 
-def kept(data: Data, coordinates: Matrix, draws: Resamples) -> list[Metric]:
+def retained_metrics(data: Data, coordinates: Matrix, draws: Resamples) -> list[Metric]:
     """Trustworthiness, continuity and stress of coordinates (n, p) of rows, beside their given dissimilarities if there
     is a square of them.
 
@@ -31,7 +31,7 @@ def kept(data: Data, coordinates: Matrix, draws: Resamples) -> list[Metric]:
     trust, continuity, (left, squares), k = _compared(
         data.x[rows] if data.square is None else data.square[np.ix_(rows, rows)],
         coordinates[rows],
-        given=data.square is not None,
+        precomputed=data.square is not None,
     )
     pairs = [Rows(draws).pairs(sums) for sums in (left, squares)]
     stress = np.sqrt(np.maximum(ratio(*pairs), 0.0))
@@ -43,11 +43,11 @@ def kept(data: Data, coordinates: Matrix, draws: Resamples) -> list[Metric]:
     ]
 
 
-def _compared(x: Matrix, z: Matrix, *, given: bool) -> tuple[Vector, Vector, tuple[Vector, Vector], int]:
+def _compared(x: Matrix, z: Matrix, *, precomputed: bool) -> tuple[Vector, Vector, tuple[Vector, Vector], int]:
     """NaN where there are too few rows, or numbers that are not finite. given: x holds the distances themselves."""
     m, k = len(x), kept_neighbours.most_neighbours(len(x), NEIGHBOURS)
     unknown = np.full(m, np.nan)
     if not k or not np.isfinite(z).all() or not np.isfinite(x).all():
         return unknown, unknown, (unknown, unknown), k
-    before, after = x if given else kept_neighbours.distances(x), kept_neighbours.distances(z)
-    return *kept_neighbours.kept(before, after, k), kept_neighbours.strain(before, after), k
+    before, after = x if precomputed else kept_neighbours.distances(x), kept_neighbours.distances(z)
+    return *kept_neighbours.retained_neighbours(before, after, k), kept_neighbours.strain(before, after), k

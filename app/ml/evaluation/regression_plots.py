@@ -15,8 +15,8 @@ POINTS = 200
 
 def over_predictions(truth: Vector, predicted: Vector) -> list[ReportCurve]:
     """Targets (n,) and residuals over predictions; of many rows, a sample."""
-    kept = evenly(truth.size, POINTS)
-    x, y = predicted[kept], truth[kept]
+    shown_rows = evenly(truth.size, POINTS)
+    x, y = predicted[shown_rows], truth[shown_rows]
     if not np.isfinite(x).all():
         return []
     return [
@@ -40,5 +40,5 @@ def over_input(
     if np.isfinite(y).all():
         yield ReportCurve(name="fit", x=x.tolist(), y=y.tolist())
     there = np.flatnonzero(~np.isnan(values))
-    kept = there[evenly(there.size, POINTS)]
-    yield ReportCurve(name="observed", x=values[kept].tolist(), y=truth[kept].tolist())
+    shown_rows = there[evenly(there.size, POINTS)]
+    yield ReportCurve(name="observed", x=values[shown_rows].tolist(), y=truth[shown_rows].tolist())

@@ -59,9 +59,9 @@ def reliability(
     """
     curves, gaps = [], []
     for code in _measured(len(classes)):
-        curve, own = _curve(truth == code, probabilities[:, code], classes[code], counted, bins)
+        curve, class_gaps = _curve(truth == code, probabilities[:, code], classes[code], counted, bins)
         curves.append(curve)
-        gaps.append(own)
+        gaps.append(class_gaps)
     error = calibration_error(gaps, truth.size, confidence=bins.confidence)
     others = losses(truth, probabilities, counted.draws, counted.weights, confidence=bins.confidence)
     return Reliability(metrics=[error, *others], curves=curves)

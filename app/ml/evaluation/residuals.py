@@ -69,13 +69,13 @@ def residuals(part: Part, rows: Labels, values: Vector) -> Residuals | None:
     beyond = np.maximum(five[1] - reach - values, values - five[3] - reach)
     outliers = np.flatnonzero(beyond > 0)
     largest = outliers[np.argsort(-np.abs(values[outliers]), kind="stable")]
-    found, n = spread(values), values.size
+    moments, n = spread(values), values.size
     tests = _tests(values)
     return Residuals(
         part=part,
         rows=n,
-        mean=found.mean,
-        standard_deviation=float(found.deviation * np.sqrt(n / (n - 1))) if n > 1 else None,
+        mean=moments.mean,
+        standard_deviation=float(moments.deviation * np.sqrt(n / (n - 1))) if n > 1 else None,
         five_numbers=five.tolist(),
         normality=tests,
         normality_without_outliers=_tests(np.delete(values, outliers)) if outliers.size else None,
@@ -87,10 +87,10 @@ def residuals(part: Part, rows: Labels, values: Vector) -> Residuals | None:
 
 def _tests(values: Vector) -> list[NormalityTest]:
     sample = values[evenly(values.size, TESTED)]
-    found = {name: test(sample) for name, test in TESTS.items()}
+    results = {name: test(sample) for name, test in TESTS.items()}
     return [
         NormalityTest(name=name, statistic=result and result.statistic, p_value=result and result.p)
-        for name, result in found.items()
+        for name, result in results.items()
     ]
 
 

@@ -47,10 +47,10 @@ def _standardised(x: Matrix) -> Matrix:
 def _candidates(x: Matrix, y: Matrix) -> list[tuple[int, int]]:
     """Pairs of columns that explain the target but for rounding, the first of them."""
     shared, explained = x.T @ x, x.T @ y
-    apart = np.clip(1 - shared**2, 0, None)
+    unshared = np.clip(1 - shared**2, 0, None)
     numerator = explained[:, None] ** 2 + explained**2 - 2 * np.outer(explained, explained) * shared
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(shared**2 < MAX_SHARED, numerator / apart, 0.0)
+        share = np.where(shared**2 < MAX_SHARED, numerator / unshared, 0.0)
     first, second = np.nonzero(np.triu(share >= MIN_SHARE, 1))
     return list(zip(first.tolist(), second.tolist(), strict=True))[:MOST_COLUMNS]
 

@@ -47,7 +47,7 @@ from app.ml.models import state_format
 from app.ml.models.cv_plus import FoldFits, is_spread, rank
 from app.ml.models.member_view import is_
 from app.ml.models.own_widths import has_own, own_widths
-from app.ml.statistics.error_by_prediction import NONE, at, error_spread
+from app.ml.statistics.error_by_prediction import NONE, error_of_predictions, error_spread
 from app.ml.statistics.intervals import CONFIDENCE
 
 EVERYWHERE = (-math.inf, math.inf)
@@ -90,7 +90,11 @@ class Calibration(NamedTuple):
         some of these rows fit it, if they are many.
         """
         with np.errstate(invalid="ignore", over="ignore"):  # an error that is not a number is as large as can be
-            errors = np.abs(truth - predicted) / at(spread, predicted) / (1.0 if widths is None else widths)
+            errors = (
+                np.abs(truth - predicted)
+                / error_of_predictions(spread, predicted)
+                / (1.0 if widths is None else widths)
+            )
         errors, own = np.where(np.isnan(errors), np.inf, errors), widths is not None
         if crossed or spread.size or errors.size < ADAPTIVE:
             return cls(np.sort(errors), spread, crossed, own=own)
@@ -99,7 +103,7 @@ class Calibration(NamedTuple):
         spread = error_spread(predicted[fits], errors[fits])
         if not spread.size:
             return cls(np.sort(errors), own=own)
-        return cls(np.sort(errors[~fits] / at(spread, predicted[~fits])), spread, own=own)
+        return cls(np.sort(errors[~fits] / error_of_predictions(spread, predicted[~fits])), spread, own=own)
 
     @property
     def name(self) -> str:
@@ -116,7 +120,7 @@ class Calibration(NamedTuple):
     def ends(self, predicted: Vector, confidence: float, own: Vector | float = 1.0) -> Matrix:
         """(n, 2) lower and upper ends about predictions (n,). own: (n,) as of `own_widths`, where these count."""
         with np.errstate(invalid="ignore", over="ignore"):
-            widths = reach(self.scores, confidence) * at(self.spread, predicted) * own
+            widths = reach(self.scores, confidence) * error_of_predictions(self.spread, predicted) * own
             return np.column_stack([predicted - widths, predicted + widths])
 
     def packed(self, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:

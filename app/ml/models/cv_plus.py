@@ -29,7 +29,7 @@ from app.ml.contract.algorithm import FittedLearner, Labels, Matrix, Vector
 from app.ml.models.member_view import View
 from app.ml.models.own_widths import own_widths
 from app.ml.numerics.row_blocks import blocks
-from app.ml.statistics.error_by_prediction import at
+from app.ml.statistics.error_by_prediction import error_of_predictions
 
 MOST_ROWS, MOST_FOLDS = 1000, 10
 """Training rows and folds up to which the fits of the folds are stored: a prediction sorts a number for each row."""
@@ -64,7 +64,9 @@ class FoldFits(NamedTuple):
             return np.full(ends.shape, [-math.inf, math.inf])
         with np.errstate(invalid="ignore", over="ignore"):
             centres = np.column_stack([one.learned.predict(raw) for one in self.fits])
-            widths = np.column_stack([at(one.spread, centre) for one, centre in zip(self.fits, centres.T, strict=True)])
+            widths = np.column_stack(
+                [error_of_predictions(one.spread, centre) for one, centre in zip(self.fits, centres.T, strict=True)]
+            )
             if own:
                 widths *= np.column_stack([_own(one.learned, raw) for one in self.fits])
             for rows in blocks(len(raw), scores.size):

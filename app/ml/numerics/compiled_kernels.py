@@ -92,9 +92,9 @@ def describe(left: Sequence[AnyKernel], *, pace: float = 1.0) -> Compiling | Non
     if not left:
         return None
     family = left[0].family
-    of = sum(kernel.family == family for kernel in kernels())
-    done = of - sum(kernel.family == family for kernel in left)
-    return Compiling(done, of, family, pace * sum(map(seconds_of, left)))
+    total = sum(kernel.family == family for kernel in kernels())
+    done = total - sum(kernel.family == family for kernel in left)
+    return Compiling(done, total, family, pace * sum(map(seconds_of, left)))
 
 
 def compile_missing(*, serving: bool = False) -> None:

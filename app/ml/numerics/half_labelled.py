@@ -15,28 +15,28 @@ def joined(data: Data) -> Data:
 
     Weights of labelled rows have mean 1, and the others weigh 1.
     """
-    rest = data.unlabelled or Unlabelled(data.x[:0])
+    unlabelled = data.unlabelled or Unlabelled(data.x[:0])
     weights = data.weights / data.weights.mean()
     return Data.of(
         Task.REGRESSION,
-        np.concatenate([data.x, rest.x]),
-        np.concatenate([data.y, np.full(len(rest.x), NO_LABEL)]),
-        weights=np.concatenate([weights, np.ones(len(rest.x))]),
-        numbers=_numbers(data, rest),
-        relations=_relations(data, rest),
+        np.concatenate([data.x, unlabelled.x]),
+        np.concatenate([data.y, np.full(len(unlabelled.x), NO_LABEL)]),
+        weights=np.concatenate([weights, np.ones(len(unlabelled.x))]),
+        numbers=_numbers(data, unlabelled),
+        relations=_relations(data, unlabelled),
     )
 
 
-def _numbers(data: Data, rest: Unlabelled) -> Labels:
-    if data.numbers is None or (len(rest.x) and rest.numbers is None):
-        return np.arange(len(data.x) + len(rest.x))
-    return data.numbers if rest.numbers is None else np.concatenate([data.numbers, rest.numbers])
+def _numbers(data: Data, unlabelled: Unlabelled) -> Labels:
+    if data.numbers is None or (len(unlabelled.x) and unlabelled.numbers is None):
+        return np.arange(len(data.x) + len(unlabelled.x))
+    return data.numbers if unlabelled.numbers is None else np.concatenate([data.numbers, unlabelled.numbers])
 
 
-def _relations(data: Data, rest: Unlabelled) -> Relations | None:
+def _relations(data: Data, unlabelled: Unlabelled) -> Relations | None:
     """Between all rows; of a square they are the columns, which all rows have."""
-    if data.relations is None or not len(rest.x):
+    if data.relations is None or not len(unlabelled.x):
         return data.relations
     if data.square is not None:
-        return data.relations._replace(square=np.concatenate([data.x, rest.x]))
-    return rest.relations
+        return data.relations._replace(square=np.concatenate([data.x, unlabelled.x]))
+    return unlabelled.relations

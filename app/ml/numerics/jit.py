@@ -79,8 +79,8 @@ class Kernel(Generic[P, R]):
         self.__doc__, self.__name__, self.__module__ = python.__doc__, python.__name__, python.__module__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        found: R = (self._compiled or self.compiled)(*args, **kwargs)
-        return found
+        result: R = (self._compiled or self.compiled)(*args, **kwargs)
+        return result
 
     @property
     def ready(self) -> bool:
@@ -234,8 +234,8 @@ class Part(Kernel[P, R]):
     def _compile(self) -> Any:
         numba = _numba()
         compiler = importlib.import_module("app.ml.numerics.kernel_parts").PartCompiler
-        own = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": compiler}
-        return numba.njit(**self._options, **own)(self._bare())
+        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": compiler}
+        return numba.njit(**self._options, **options)(self._bare())
 
 
 def kernel(
@@ -248,9 +248,9 @@ def kernel(
     """
 
     def decorate(python: Callable[P, R]) -> Kernel[P, R]:
-        own: dict[str, Any] = {"nogil": not keep_gil} | ({"error_model": "numpy"} if ieee else {})
-        own |= {"fastmath": {"contract"}} if fused else {}
-        made = Kernel(python, signatures, writes, own)
+        options: dict[str, Any] = {"nogil": not keep_gil} | ({"error_model": "numpy"} if ieee else {})
+        options |= {"fastmath": {"contract"}} if fused else {}
+        made = Kernel(python, signatures, writes, options)
         _kernels.append(made)
         return made
 
@@ -275,7 +275,7 @@ def seldom(python: Callable[P, R]) -> Kernel[P, R]:
     return Part(python, options=SELDOM)
 
 
-def apart(python: Callable[P, R]) -> Kernel[P, R]:
+def not_inlined(python: Callable[P, R]) -> Kernel[P, R]:
     """An inner function that is called, and makes no arrays: its caller keeps the processor's registers to itself."""
     return Part(python, options=APART)
 

@@ -34,13 +34,13 @@ def computed(graph: NDArray[np.uint8], output: int, x: Matrix) -> Matrix:
     """
     if not len(x):
         return computed(graph, output, np.zeros((1, x.shape[1])))[:0]
-    values = given(graph, session_of(graph).get_outputs()[output].name, x)
+    values = values_of_output(graph, session_of(graph).get_outputs()[output].name, x)
     if values.size % len(x):
         raise InvalidData("The graph does not give numbers for each row.")
     return values.astype(np.float64).reshape(len(x), -1)
 
 
-def given(graph: NDArray[np.uint8], name: str, x: Matrix) -> NDArray[Any]:
+def values_of_output(graph: NDArray[np.uint8], name: str, x: Matrix) -> NDArray[Any]:
     """The output of this name, in its own type. Raises InvalidData where the graph fails on these rows."""
     session = session_of(graph)
     inputs = session.get_inputs()
@@ -48,7 +48,7 @@ def given(graph: NDArray[np.uint8], name: str, x: Matrix) -> NDArray[Any]:
         if len(inputs) == 1:
             feed = {inputs[0].name: x.astype(KINDS[inputs[0].type])}
         else:
-            feed = {one.name: x[:, [j]].astype(KINDS[one.type]) for j, one in enumerate(inputs)}
+            feed = {graph_input.name: x[:, [j]].astype(KINDS[graph_input.type]) for j, graph_input in enumerate(inputs)}
     try:
         (values,) = session.run([name], feed)
     except Exception as error:

@@ -36,6 +36,6 @@ def summed(part: Callable[[slice], tuple[Any, ...]], rows: int, width: int) -> l
     first, *others = run_at_once([partial(part, section) for section in sections(rows, width)])
     sums = list(first)
     for more in others:
-        for number, own in enumerate(more):
-            sums[number] = sums[number] + own
+        for number, sums_of_block in enumerate(more):
+            sums[number] = sums[number] + sums_of_block
     return sums

@@ -10,9 +10,9 @@ import numpy as np
 
 from app.ml.contract.algorithm import Matrix, Vector
 
-FAR = 1e100
-"""Numbers no farther from zero, nor nearer than 1/FAR, can be multiplied with each other and added up."""
-FARTHEST = 1e100
+MAX_MULTIPLIABLE = 1e100
+"""Numbers no farther from zero, nor nearer than 1/MAX_MULTIPLIABLE, can be multiplied with each other and added up."""
+MAX_SCALED = 1e100
 """Scales beyond which a value counts as no farther: its square, too, is a number."""
 _EPS = float(np.finfo(float).eps)
 
@@ -49,27 +49,27 @@ def spread(values: Vector) -> Spread:
     return _without_rounding(Spread(low, high, middle + half * mean, deviation, present.size))
 
 
-def merged(one: Spread, other: Spread) -> Spread:
+def merged(first: Spread, other: Spread) -> Spread:
     """Moments of the numbers of both.
 
     >>> halves = spread(np.array([1e9 + 1, np.nan])), spread(np.array([1e9 + 2, 1e9 + 3]))
     >>> round(merged(*halves).deviation, 12)  # the square root of 2/3
     0.816496580928
     """
-    if not one.rows or not other.rows:
-        return one if one.rows else other
-    rows = one.rows + other.rows
-    share, rest = one.rows / rows, other.rows / rows
-    half_gap = other.mean / 2 - one.mean / 2
-    own, others = math.sqrt(share) * one.deviation, math.sqrt(rest) * other.deviation
-    deviation = math.hypot(own, others, 2 * math.sqrt(share * rest) * half_gap)
-    low, high = min(one.low, other.low), max(one.high, other.high)
-    return _without_rounding(Spread(low, high, one.mean + 2 * (half_gap * rest), deviation, rows))
+    if not first.rows or not other.rows:
+        return first if first.rows else other
+    rows = first.rows + other.rows
+    share, other_share = first.rows / rows, other.rows / rows
+    half_gap = other.mean / 2 - first.mean / 2
+    first_deviation, others = math.sqrt(share) * first.deviation, math.sqrt(other_share) * other.deviation
+    deviation = math.hypot(first_deviation, others, 2 * math.sqrt(share * other_share) * half_gap)
+    low, high = min(first.low, other.low), max(first.high, other.high)
+    return _without_rounding(Spread(low, high, first.mean + 2 * (half_gap * other_share), deviation, rows))
 
 
-def _without_rounding(found: Spread) -> Spread:
-    rounding = found.deviation <= _EPS * max(abs(found.low), abs(found.high))
-    return found._replace(deviation=0.0) if rounding else found
+def _without_rounding(spread: Spread) -> Spread:
+    rounding = spread.deviation <= _EPS * max(abs(spread.low), abs(spread.high))
+    return spread._replace(deviation=0.0) if rounding else spread
 
 
 def standardised(x: Matrix, centre: Vector, scale: Vector) -> Matrix:
@@ -77,4 +77,4 @@ def standardised(x: Matrix, centre: Vector, scale: Vector) -> Matrix:
     with np.errstate(over="ignore"):
         u = x - centre
         u /= scale
-    return np.asarray(np.clip(u, -FARTHEST, FARTHEST, out=u))
+    return np.asarray(np.clip(u, -MAX_SCALED, MAX_SCALED, out=u))

@@ -42,15 +42,15 @@ def start(params: OnlineDisjunction, width: int) -> State:
 
 
 def play(params: OnlineDisjunction, state: State, rounds: Rounds) -> Played:
-    kept, sums, after = state.kept.writable(), state.sums.copy(), np.empty((len(rounds.x), 2))
+    iterates, sums, after = state.kept.writable(), state.sums.copy(), np.empty((len(rounds.x), 2))
     disjunction_rounds(
-        rounds.x, rounds.labels, rounds.scores, np.ascontiguousarray(rounds.draws[:, 1]), rounds.turn, kept.last,
-        kept.chosen, kept.survivor, kept.runs, sums, after,
+        rounds.x, rounds.labels, rounds.scores, np.ascontiguousarray(rounds.draws[:, 1]), rounds.turn, iterates.last,
+        iterates.chosen, iterates.survivor, iterates.runs, sums, after,
     )  # fmt: skip
     predictions = above(rounds.scores)
     bound = np.where(after[:, 1] == 0, float(rounds.x.shape[1]), np.nan)
     unknown = np.full(len(bound), np.nan)
-    return Played(State(kept, sums), predictions, wrong(predictions, rounds.labels), unknown, bound)
+    return Played(State(iterates, sums), predictions, wrong(predictions, rounds.labels), unknown, bound)
 
 
 def hypothesis(params: OnlineDisjunction, active: Vector) -> Hypothesis:

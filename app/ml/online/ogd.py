@@ -97,18 +97,18 @@ def _rate(params: OnlineGradientDescent, size: int) -> float:
 
 
 def play(params: OnlineGradientDescent, state: State, rounds: Rounds) -> Played:
-    kept, drift = state.kept.writable(), state.drift.copy()
+    iterates, drift = state.kept.writable(), state.drift.copy()
     slopes, sums, after = state.slopes.copy(), state.sums.copy(), np.empty((len(rounds.x), 3))
     constant = np.full(len(rounds.x), float(params.fit_intercept))
     size = rounds.x.shape[1] + params.fit_intercept
     descent_rounds(
         np.column_stack([rounds.x, constant]), rounds.labels, rounds.scores,
         np.ascontiguousarray(rounds.draws[:, 1]), rounds.turn, KINDS[params.loss], _rate(params, size), params.radius,
-        params.projection == "box", _reach(params, size), kept.last, drift, kept.chosen, kept.survivor, kept.runs,
-        slopes, sums, after,
+        params.projection == "box", _reach(params, size), iterates.last, drift, iterates.chosen, iterates.survivor,
+        iterates.runs, slopes, sums, after,
     )  # fmt: skip
     predictions = rounds.scores.copy() if params.loss == "squared" else above(rounds.scores)
-    return Played(State(kept, drift, slopes, sums), predictions, *after.T)
+    return Played(State(iterates, drift, slopes, sums), predictions, *after.T)
 
 
 def average(params: OnlineGradientDescent, state: State, turn: int) -> Vector:
@@ -117,14 +117,14 @@ def average(params: OnlineGradientDescent, state: State, turn: int) -> Vector:
 
 def hypothesis(params: OnlineGradientDescent, weights: Vector) -> Hypothesis:
     numbers = params.loss == "squared"
-    own = {
+    state_of = {
         "coef": weights[None, :-1].copy(),
         "intercept": weights[-1:].copy(),
         "seen": np.ones(0 if numbers else 2, np.bool_),
     }
-    given = {} if numbers else {"class_loss": params.loss}
-    params_of = {"fit_intercept": params.fit_intercept, **given}
-    return Hypothesis("linear_sgd", params_of, own | {"rate": 1.0, "weight": 1.0, "steps": 0})
+    loss_of = {} if numbers else {"class_loss": params.loss}
+    params_of = {"fit_intercept": params.fit_intercept, **loss_of}
+    return Hypothesis("linear_sgd", params_of, state_of | {"rate": 1.0, "weight": 1.0, "steps": 0})
 
 
 def summary(params: OnlineGradientDescent, state: State, inputs: Inputs) -> JSON:

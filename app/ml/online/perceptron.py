@@ -65,16 +65,16 @@ class State(NamedTuple):
 
 def faults(params: OnlinePerceptron, kinds: Sequence[str]) -> Iterator[Fault]:
     yield from number_faults(params, kinds)
-    given = params.comparator
-    if given is None:
+    comparator = params.comparator
+    if comparator is None:
         return
-    if len(given.coefficients) != len(kinds):
-        detail = f"There are {len(given.coefficients)} coefficients for {len(kinds)} inputs."
+    if len(comparator.coefficients) != len(kinds):
+        detail = f"There are {len(comparator.coefficients)} coefficients for {len(kinds)} inputs."
         yield Fault("/learner/comparator/coefficients", detail, "wrong_length")
-    if given.intercept and not params.fit_intercept:
+    if comparator.intercept and not params.fit_intercept:
         detail = "Without fit_intercept there is no constant term: leave it out."
         yield Fault("/learner/comparator/intercept", detail)
-    if not max(map(abs, [*given.coefficients, given.intercept])) <= 1e50:
+    if not max(map(abs, [*comparator.coefficients, comparator.intercept])) <= 1e50:
         yield Fault("/learner/comparator/coefficients", "Numbers may not exceed 1e50.", "too_large")
 
 
@@ -84,13 +84,13 @@ def start(params: OnlinePerceptron, width: int) -> State:
 
 
 def play(params: OnlinePerceptron, state: State, rounds: Rounds) -> Played:
-    kept, drift, sums = state.kept.writable(), state.drift.copy(), state.sums.copy()
+    iterates, drift, sums = state.kept.writable(), state.drift.copy(), state.sums.copy()
     after, comparator = np.empty((len(rounds.x), 3)), _comparator(params)
     constant = np.full(len(rounds.x), float(params.fit_intercept))
     perceptron_rounds(
         np.column_stack([rounds.x, constant]), rounds.labels, rounds.scores,
-        np.ascontiguousarray(rounds.draws[:, 1]), rounds.turn, comparator, kept.last, drift, kept.chosen,
-        kept.survivor, kept.runs, sums, after,
+        np.ascontiguousarray(rounds.draws[:, 1]), rounds.turn, comparator, iterates.last, drift, iterates.chosen,
+        iterates.survivor, iterates.runs, sums, after,
     )  # fmt: skip
     predictions = above(rounds.scores)
     bound = np.full(len(after), np.nan)
@@ -98,13 +98,13 @@ def play(params: OnlinePerceptron, state: State, rounds: Rounds) -> Played:
         reach, hinge = after[:, 0] * (comparator @ comparator), after[:, 2]
         bound = hinge + np.sqrt(reach * hinge) + reach
     unknown = np.full(len(after), np.nan)
-    return Played(State(kept, drift, sums), predictions, wrong(predictions, rounds.labels), unknown, bound)
+    return Played(State(iterates, drift, sums), predictions, wrong(predictions, rounds.labels), unknown, bound)
 
 
 def _comparator(params: OnlinePerceptron) -> Vector:
     """(p + 1,), or none."""
-    given = params.comparator
-    return np.zeros(0) if given is None else np.array([*given.coefficients, given.intercept])
+    comparator = params.comparator
+    return np.zeros(0) if comparator is None else np.array([*comparator.coefficients, comparator.intercept])
 
 
 def average(params: OnlinePerceptron, state: State, turn: int) -> Vector:
@@ -115,8 +115,8 @@ def hypothesis(params: OnlinePerceptron, weights: Vector) -> Hypothesis:
     """Opposite scores of the two classes."""
     coef = np.vstack([-weights, weights])
     none = {"rounds": 0, "mistakes": 0, "radius": 1.0, "margin": math.nan, "bound": math.nan}
-    own = {"coef": coef, "drift": np.zeros(coef.shape), "seen": np.ones(2, np.bool_)}
-    return Hypothesis("perceptron", {"average": "never", "fit_intercept": params.fit_intercept}, own | none)
+    state_of = {"coef": coef, "drift": np.zeros(coef.shape), "seen": np.ones(2, np.bool_)}
+    return Hypothesis("perceptron", {"average": "never", "fit_intercept": params.fit_intercept}, state_of | none)
 
 
 def summary(params: OnlinePerceptron, state: State, inputs: Inputs) -> JSON:

@@ -24,7 +24,7 @@ from app.ml.numerics.online_learning.finite_classes import ExpertClass
 from app.ml.numerics.online_learning.littlestone import Littlestone
 from app.ml.online_learner import Hypothesis, Inputs, OnlineLearner, Played, Rounds
 
-MOST = 256
+MAX_HYPOTHESES = 256
 """Hypotheses of a class."""
 
 
@@ -39,15 +39,15 @@ class State(NamedTuple):
 
 
 def faults(params: OnlineOptimal, kinds: Sequence[str]) -> Iterator[Fault]:
-    found = [*params.hypotheses.faults(kinds)]
-    yield from found
+    faults_ = [*params.hypotheses.faults(kinds)]
+    yield from faults_
     place = "/learner/hypotheses"
     if isinstance(params.hypotheses, ExpertClass):
         yield Fault(place, "The predictions of experts are not known beforehand: use halving.", "not_offered")
-    elif not found:
+    elif not faults_:
         table = params.hypotheses.table(len(kinds))
-        if table.shape[1] > MOST:
-            detail = f"The class has {table.shape[1]} hypotheses, of which {MOST} are allowed: use halving."
+        if table.shape[1] > MAX_HYPOTHESES:
+            detail = f"The class has {table.shape[1]} hypotheses, of which {MAX_HYPOTHESES} are allowed: use halving."
             yield Fault(place, detail, "too_large")
             return
         try:

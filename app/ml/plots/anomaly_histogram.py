@@ -21,8 +21,8 @@ ANOMALIES, OTHERS = "below the threshold", "other rows"
 X = "Log density"
 
 
-def draw(of: PlotSubject) -> Drawing:
-    sample, values, threshold = _sample(of), _values(of), _threshold(of)
+def draw(source: PlotSubject) -> Drawing:
+    sample, values, threshold = _sample(source), _values(source), _threshold(source)
     edges, beyond = _edges(values, threshold)
     bars = _bars(np.maximum(values, edges[0]), edges, threshold)
     x = number("x", X, domain=(float(edges[0]), float(edges[-1])))
@@ -69,18 +69,18 @@ def _bars(values: Vector, edges: Vector, threshold: float | None) -> list[dict[s
     ]
 
 
-def _sample(of: PlotSubject) -> RowSample:
-    return of.report.row_sample or RowSample(rows=[], rows_train=0)
+def _sample(source: PlotSubject) -> RowSample:
+    return source.report.row_sample or RowSample(rows=[], rows_train=0)
 
 
-def _values(of: PlotSubject) -> Vector:
-    return np.array([value for value in _sample(of).log_densities or [] if value is not None], np.float64)
+def _values(source: PlotSubject) -> Vector:
+    return np.array([value for value in _sample(source).log_densities or [] if value is not None], np.float64)
 
 
-def _threshold(of: PlotSubject) -> float | None:
+def _threshold(source: PlotSubject) -> float | None:
     """Threshold in the digits of the values, so that the row that set it is not below it."""
-    found = part(of.report.summary, "threshold")
-    return written(np.array([found]))[0] if isinstance(found, float | int) else None
+    threshold = part(source.report.summary, "threshold")
+    return written(np.array([threshold]))[0] if isinstance(threshold, float | int) else None
 
 
-PLOT = Plot(title="Log density and anomalies", applies=lambda of: _values(of).size > 0, draw=draw)
+PLOT = Plot(title="Log density and anomalies", applies=lambda source: _values(source).size > 0, draw=draw)

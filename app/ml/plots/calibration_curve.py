@@ -20,14 +20,14 @@ SIDE = 340
 """Width and height in pixels."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    curves = _curves(of)
+def draw(source: PlotSubject) -> Drawing:
+    curves = _curves(source)
     names = distinct([str(curve.label) for curve in curves])
     rows = [row for name, curve in zip(names, curves, strict=True) for row in _points(name, curve)]
     x, y = number("x", X, domain=(0, 1), axis=SHARE), number("y", Y, domain=(0, 1), axis=SHARE)
-    series = colour("series", names, of.output)
+    series = colour("series", names, source.output)
     seen = tooltips(
-        series=of.output, left="from", right="to", rows="rows", x=X, y=Y, lower="share from", upper="share to"
+        series=source.output, left="from", right="to", rows="rows", x=X, y=Y, lower="share from", upper="share to"
     )
     drawn = lines(x, y, series, seen)
     if len(names) > 1:  # bands of several classes would hide each other
@@ -35,24 +35,28 @@ def draw(of: PlotSubject) -> Drawing:
     layers = [segment((0, 0), (1, 1)), *drawn]
     view = {"width": SIDE, "height": SIDE, "data": data(rows), "layer": layers, "resolve": APART}
     shape = "Bands" if len(names) == 1 else "Lines"
-    one = f"Class {names[0]} against the rest. " if len(names) == 1 else ""
-    return Drawing(view, (f"{of.report.rows_test} test rows", f"{one}{shape}: 95 % intervals of the observed share."))
+    single_class = f"Class {names[0]} against the rest. " if len(names) == 1 else ""
+    return Drawing(
+        view, (f"{source.report.rows_test} test rows", f"{single_class}{shape}: 95 % intervals of the observed share.")
+    )
 
 
 def _points(name: str, curve: ClassReliability) -> Iterator[dict[str, JSON]]:
-    for place, found in enumerate(curve.bins):
-        share = found.observed_share
+    for place, bin_ in enumerate(curve.bins):
+        share = bin_.observed_share
         ends = {} if share.lower is None else {"lower": share.lower, "upper": share.upper}
-        edges = {"left": found.lower_edge, "right": found.upper_edge, "rows": found.rows}
-        yield {"series": name, "place": place, "x": found.mean_probability, "y": share.value, **edges, **ends}
+        edges = {"left": bin_.lower_edge, "right": bin_.upper_edge, "rows": bin_.rows}
+        yield {"series": name, "place": place, "x": bin_.mean_probability, "y": share.value, **edges, **ends}
 
 
-def _curves(of: PlotSubject) -> list[ClassReliability]:
+def _curves(source: PlotSubject) -> list[ClassReliability]:
     """Curves of as many classes as colours distinguish: those with the most rows of higher probability."""
-    found = of.report.reliability or []
-    rows = {id(curve): sum(one.rows * (one.observed_share.value or 0.0) for one in curve.bins) for curve in found}
-    kept = sorted(found, key=lambda curve: -rows[id(curve)])[:CATEGORIES]
-    return [curve for curve in found if curve in kept]
+    all_curves = source.report.reliability or []
+    rows = {
+        id(curve): sum(bin_.rows * (bin_.observed_share.value or 0.0) for bin_ in curve.bins) for curve in all_curves
+    }
+    shown_curves = sorted(all_curves, key=lambda curve: -rows[id(curve)])[:CATEGORIES]
+    return [curve for curve in all_curves if curve in shown_curves]
 
 
-PLOT = Plot(title="Calibration curve", applies=lambda of: bool(_curves(of)), draw=draw)
+PLOT = Plot(title="Calibration curve", applies=lambda source: bool(_curves(source)), draw=draw)

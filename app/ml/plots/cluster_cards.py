@@ -18,15 +18,15 @@ from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 MOST_COLUMNS = 10
 STEP = 84
 """Pixels from one axis to the next."""
-WIDEST = 640
+MAX_WIDTH = 640
 """Width of the axes together in pixels."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    profiles = of.report.cluster_profiles or ClusterProfiles(clusters=[], sizes=[], columns=[])
+def draw(source: PlotSubject) -> Drawing:
+    profiles = source.report.cluster_profiles or ClusterProfiles(clusters=[], sizes=[], columns=[])
     columns = profiles.columns[:MOST_COLUMNS]
     names = distinct([column.name for column in columns])
-    called = [cluster_label(cluster, of.subject.names) for cluster in profiles.clusters]
+    called = [cluster_label(cluster, source.subject.names) for cluster in profiles.clusters]
     drawn = {place: f"{called[place]} ({profiles.sizes[place]})" for place in _largest(profiles)}
     rows = [row for name, column in zip(names, columns, strict=True) for row in _rows(name, column, drawn)]
     x = category("name", None, names, labelAngle=-25, grid=True, labelLimit=130, labelOverlap=False)
@@ -36,15 +36,15 @@ def draw(of: PlotSubject) -> Drawing:
     mark = {"type": "line", "point": {"size": 40, "opacity": 1}}
     layers = [band(y, color=series | {"legend": None}), layer(mark, y=y, color=series, tooltip=seen)]
     shared = {"resolve": {"legend": {"color": "independent"}}}
-    width = {"step": min(STEP, WIDEST / len(names))}
+    width = {"step": min(STEP, MAX_WIDTH / len(names))}
     view = {"width": width, "data": data(rows), "encoding": {"x": x}, "layer": layers, **shared}
-    shown = counted(len(drawn), max(len(profiles.clusters), _every(of)), "cluster")
+    shown = counted(len(drawn), max(len(profiles.clusters), _every(source)), "cluster")
     note = "Lines: means. Bands: the middle half of the rows of a cluster. Columns that distinguish clusters most first"
     return Drawing(view, (f"{shown}; {len(names)} numeric columns", note))
 
 
-def _every(of: PlotSubject) -> int:
-    return len([metric for metric in of.report.train if metric.name == "size" and metric.value])
+def _every(source: PlotSubject) -> int:
+    return len([metric for metric in source.report.train if metric.name == "size" and metric.value])
 
 
 def _largest(profiles: ClusterProfiles) -> list[int]:
@@ -58,13 +58,13 @@ def _rows(name: str, column: ProfileColumn, drawn: dict[int, str]) -> Iterator[d
     for place, series in drawn.items():
         mean, low, high = parts[place]
         if mean is not None and low is not None and high is not None:
-            y, lower, upper = ((one - column.mean) / column.standard_deviation for one in (mean, low, high))
+            y, lower, upper = ((value - column.mean) / column.standard_deviation for value in (mean, low, high))
             units = {"value": short(mean), "left": short(low), "right": short(high)}
             yield {"name": name, "series": series, "y": y, "lower": lower, "upper": upper, **units}
 
 
-def _applies(of: PlotSubject) -> bool:
-    return of.report.cluster_profiles is not None and len(of.report.cluster_profiles.columns) > 1
+def _applies(source: PlotSubject) -> bool:
+    return source.report.cluster_profiles is not None and len(source.report.cluster_profiles.columns) > 1
 
 
 PLOT = Plot(title="Cluster profiles", applies=_applies, draw=draw)

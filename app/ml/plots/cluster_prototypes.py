@@ -16,10 +16,10 @@ STEP = 92
 """Pixels from one axis to the next."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    columns, prototypes = _columns(of)[:MOST_COLUMNS], (of.report.prototypes or [])[:CATEGORIES]
+def draw(source: PlotSubject) -> Drawing:
+    columns, prototypes = _columns(source)[:MOST_COLUMNS], (source.report.prototypes or [])[:CATEGORIES]
     names = distinct([column.name for column in columns])
-    clusters = [cluster_label(i, of.subject.names) for i in range(len(prototypes))]
+    clusters = [cluster_label(i, source.subject.names) for i in range(len(prototypes))]
     rows = [
         {"cluster": cluster, "name": name, "y": _place(column, value), "value": short(value)}
         for cluster, prototype in zip(clusters, prototypes, strict=True)
@@ -36,11 +36,11 @@ def draw(of: PlotSubject) -> Drawing:
     }
     mark = {"type": "line", "point": {"size": 40, "opacity": 1}}
     view = {"width": {"step": STEP}, "data": data(rows), "mark": mark, "encoding": encoding}
-    return Drawing(view, (_parts(of, len(columns), len(prototypes)),))
+    return Drawing(view, (_parts(source, len(columns), len(prototypes)),))
 
 
-def _parts(of: PlotSubject, columns: int, clusters: int) -> str:
-    inputs, every = len(of.subject.model.inputs), len(of.report.prototypes or [])
+def _parts(source: PlotSubject, columns: int, clusters: int) -> str:
+    inputs, every = len(source.subject.model.inputs), len(source.report.prototypes or [])
     first = f"{columns} of {inputs} columns" if columns < inputs else f"{columns} columns"
     return f"{first}; the first {clusters} of {every} clusters" if clusters < every else f"{first}; {every} clusters"
 
@@ -50,11 +50,15 @@ def _place(column: InputColumn, value: float) -> JSON:
     return (value - low) / (high - low) if high > low else 0.5
 
 
-def _columns(of: PlotSubject) -> list[InputColumn]:
+def _columns(source: PlotSubject) -> list[InputColumn]:
     """Numeric inputs with a training range, of which prototypes have values."""
-    found = of.report.prototypes or []
-    inputs = [column for column in of.subject.model.inputs if column.minimum is not None and column.maximum is not None]
-    return [one for one in inputs if any(isinstance(row.values.get(one.name), float | int) for row in found)]
+    prototypes = source.report.prototypes or []
+    inputs = [
+        column for column in source.subject.model.inputs if column.minimum is not None and column.maximum is not None
+    ]
+    return [
+        column for column in inputs if any(isinstance(row.values.get(column.name), float | int) for row in prototypes)
+    ]
 
 
-PLOT = Plot(title="Cluster prototypes", applies=lambda of: len(_columns(of)) > 1, draw=draw)
+PLOT = Plot(title="Cluster prototypes", applies=lambda source: len(_columns(source)) > 1, draw=draw)

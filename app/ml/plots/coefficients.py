@@ -14,56 +14,58 @@ from app.ml.charts.themes import CATEGORIES
 from app.ml.contract.algorithm import JSON
 from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
-MOST = 20
+MAX_COLUMNS = 20
 REACH = 1.959963984540054
 """Standard errors to each side of a 95 % interval of a normal estimate."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    found, names = coefficients(of.report), distinct(of.report.columns)
-    series, scores = _series(of, len(found)), range(min(len(found), CATEGORIES))
-    largest = sorted(range(len(names)), key=lambda at: -max(abs(row[at]) for row in found))[:MOST]
-    rows = [row for score in scores for row in _rows(of, score, series[score], largest, names)]
-    y = category("name", None, [names[at] for at in largest])
+def draw(source: PlotSubject) -> Drawing:
+    scores_coefficients, names = coefficients(source.report), distinct(source.report.columns)
+    series, scores = _series(source, len(scores_coefficients)), range(min(len(scores_coefficients), CATEGORIES))
+    largest = sorted(range(len(names)), key=lambda index: -max(abs(row[index]) for row in scores_coefficients))[
+        :MAX_COLUMNS
+    ]
+    rows = [row for score in scores for row in _rows(source, score, series[score], largest, names)]
+    y = category("name", None, [names[index] for index in largest])
     offset = {"yOffset": {"field": "series", "sort": series}} if len(scores) > 1 else {}
-    encoding = {"y": y, "color": colour("series", series[: len(scores)], of.output), **offset}
-    x = number("x", f"Coefficient{_unit(of)}")
-    seen = tooltips(name="column", series=of.output, x="coefficient", lower="from", upper="to")
+    encoding = {"y": y, "color": colour("series", series[: len(scores)], source.output), **offset}
+    x = number("x", f"Coefficient{_unit(source)}")
+    seen = tooltips(name="column", series=source.output, x="coefficient", lower="from", upper="to")
     points = layer({"type": "point", "size": 42, "opacity": 1}, x=x, tooltip=seen, **encoding)
     layers = [upright(x, 0.0), whiskers("x", x, style=None, **encoding), points]
     height = {"step": BAR_STEP} if len(scores) == 1 else {"step": 9, "for": "offset"}
     view = {"height": height, "data": data(rows), "layer": layers}
-    return Drawing(view, tuple(_subtitle(of, len(largest), intervals=any("lower" in row for row in rows))))
+    return Drawing(view, tuple(_subtitle(source, len(largest), intervals=any("lower" in row for row in rows))))
 
 
-def _series(of: PlotSubject, count: int) -> list[str]:
+def _series(source: PlotSubject, count: int) -> list[str]:
     """Names of the scores: their classes, or the two that the score of a machine distinguishes."""
-    machines = entries(of.report.summary, "machines")
+    machines = entries(source.report.summary, "machines")
     if count > 1 and len(machines) == count:
         return [" over ".join(str(label) for label in reversed(machine["classes"])) for machine in machines]
-    labels = distinct([str(label) for label in of.subject.model.classes or ()])
+    labels = distinct([str(label) for label in source.subject.model.classes or ()])
     return labels if len(labels) == count else labels[-1:] if count == 1 and labels else [str(i) for i in range(count)]
 
 
 def _rows(
-    of: PlotSubject, score: int, series: str, largest: Sequence[int], names: Sequence[str]
+    source: PlotSubject, score: int, series: str, largest: Sequence[int], names: Sequence[str]
 ) -> Iterator[dict[str, JSON]]:
-    values = coefficients(of.report)[score]
-    errors = rows_of(of.report.summary, "standard_errors", len(names))
-    for at in largest:
-        row: dict[str, JSON] = {"name": names[at], "series": series, "x": values[at]}
-        reach = REACH * errors[score][at] if len(errors) > score else None
-        yield row if reach is None else row | {"lower": values[at] - reach, "upper": values[at] + reach}
+    values = coefficients(source.report)[score]
+    errors = rows_of(source.report.summary, "standard_errors", len(names))
+    for index in largest:
+        row: dict[str, JSON] = {"name": names[index], "series": series, "x": values[index]}
+        reach = REACH * errors[score][index] if len(errors) > score else None
+        yield row if reach is None else row | {"lower": values[index] - reach, "upper": values[index] + reach}
 
 
-def _unit(of: PlotSubject) -> str:
-    return " (per scaled column)" if any(scale != 1 for scale in of.report.scales) else ""
+def _unit(source: PlotSubject) -> str:
+    return " (per scaled column)" if any(scale != 1 for scale in source.report.scales) else ""
 
 
-def _subtitle(of: PlotSubject, shown: int, *, intervals: bool) -> Iterator[str]:
-    yield counted(shown, len(of.report.columns), "column")
+def _subtitle(source: PlotSubject, shown: int, *, intervals: bool) -> Iterator[str]:
+    yield counted(shown, len(source.report.columns), "column")
     if intervals:
         yield "Lines: 95 % intervals of normal estimates"
 
 
-PLOT = Plot(title="Coefficients", applies=lambda of: bool(coefficients(of.report)), draw=draw)
+PLOT = Plot(title="Coefficients", applies=lambda source: bool(coefficients(source.report)), draw=draw)

@@ -31,28 +31,30 @@ WITHIN = 1 - np.exp(-0.5)
 """Probability of a row within one standard deviation of two columns."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    found = _found(of)
-    thing, shares = _thing(of), {one.component: one.share for one in found.components}
-    largest = sorted(found.components, key=lambda one: -one.share)[:CATEGORIES]
-    called = {one.component: cluster_label(one.component, of.subject.names) for one in largest}
-    kept = {place: f"{name} ({short(round(100 * shares[place], 1))} %)" for place, name in called.items()}
-    drawn = [(kept[one.component], one) for one in found.components if one.component in kept]
+def draw(source: PlotSubject) -> Drawing:
+    response = _response(source)
+    thing, shares = _thing(source), {component.component: component.share for component in response.components}
+    largest = sorted(response.components, key=lambda component: -component.share)[:CATEGORIES]
+    called = {component.component: cluster_label(component.component, source.subject.names) for component in largest}
+    legend = {place: f"{name} ({short(round(100 * shares[place], 1))} %)" for place, name in called.items()}
+    drawn = [
+        (legend[component.component], component) for component in response.components if component.component in legend
+    ]
     shade = colour("series", [name for name, _ in drawn], f"{thing} (share)")
-    x, y = (_position(axis, name) for axis, name in zip("xy", found.columns, strict=True))
-    lines = [row for name, one in drawn for row in _outline(name, one)]
-    means = [_mean(name, str(one.component), one) for name, one in drawn]
-    layers = [_whole(found), _ellipses(lines, shade), *_means(means, shade, found.columns, thing)]
+    x, y = (_position(axis, name) for axis, name in zip("xy", response.columns, strict=True))
+    lines = [row for name, component in drawn for row in _outline(name, component)]
+    means = [_mean(name, str(component.component), component) for name, component in drawn]
+    layers = [_whole(response), _ellipses(lines, shade), *_means(means, shade, response.columns, thing)]
     view = {"width": SIDE, "height": SIDE, "encoding": {"x": x, "y": y}, "layer": layers[len(drawn) < 2 :]}
-    return Drawing(view, _subtitle(found, len(drawn), thing))
+    return Drawing(view, _subtitle(response, len(drawn), thing))
 
 
-def _thing(of: PlotSubject) -> str:
-    return "cluster" if of.subject.model.task.labels else "component"
+def _thing(source: PlotSubject) -> str:
+    return "cluster" if source.subject.model.task.labels else "component"
 
 
-def _subtitle(found: EllipsoidsResponse, drawn: int, thing: str) -> tuple[str, str]:
-    shown = counted(drawn, len(found.components), thing)
+def _subtitle(response: EllipsoidsResponse, drawn: int, thing: str) -> tuple[str, str]:
+    shown = counted(drawn, len(response.components), thing)
     whole = f"; dashed ellipse: all {thing}s together" if drawn > 1 else ""
     within = f"{100 * WITHIN:.0f} % of the rows of a {thing} lie within, in these columns"
     return f"{shown}{whole}", f"Ellipse: one standard deviation; {within}"
@@ -63,38 +65,38 @@ def _position(axis: str, name: str) -> Specification:
     return number(axis, name, axis={"tickCount": 6}) | {"scale": scale}
 
 
-def _found(of: PlotSubject) -> EllipsoidsResponse:
-    model = of.subject.model
+def _response(source: PlotSubject) -> EllipsoidsResponse:
+    model = source.subject.model
     normals: Normals = model.algorithm.queries["ellipsoids"](model.params, model.state)
-    columns = [model.preparation.layout.names[place] for place in parting_columns(normals, np.array(_places(of)))]
-    return ellipsoids(of.subject, EllipsoidsRequest(columns=columns))
+    columns = [model.preparation.layout.names[place] for place in parting_columns(normals, np.array(_places(source)))]
+    return ellipsoids(source.subject, EllipsoidsRequest(columns=columns))
 
 
-def _places(of: PlotSubject) -> list[int]:
+def _places(source: PlotSubject) -> list[int]:
     """Prepared columns that are numbers of the table; all of them, where these are fewer than two."""
-    model = of.subject.model
+    model = source.subject.model
     names = model.preparation.layout.names
     numeric = {column.name for column in model.inputs if column.kind == ColumnKind.NUMERIC}
     places = [place for place, name in enumerate(names) if names.index(name) == place]
-    found = [place for place in places if names[place] in numeric]
-    return found if len(found) > 1 else places
+    numeric_places = [place for place in places if names[place] in numeric]
+    return numeric_places if len(numeric_places) > 1 else places
 
 
-def _outline(name: str, one: Ellipsoid) -> Iterator[dict[str, JSON]]:
+def _outline(name: str, ellipsoid: Ellipsoid) -> Iterator[dict[str, JSON]]:
     angles = np.linspace(0, 2 * np.pi, POINTS + 1)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    for place, (x, y) in enumerate((circle @ np.array(one.axes) + one.centre).tolist()):
+    for place, (x, y) in enumerate((circle @ np.array(ellipsoid.axes) + ellipsoid.centre).tolist()):
         yield {"series": name, "place": place, "x": x, "y": y}
 
 
-def _mean(name: str, label: str, one: Ellipsoid) -> dict[str, JSON]:
-    x, y = one.centre
+def _mean(name: str, label: str, ellipsoid: Ellipsoid) -> dict[str, JSON]:
+    x, y = ellipsoid.centre
     return {"series": name, "label": label, "x": x, "y": y}
 
 
-def _whole(found: EllipsoidsResponse) -> Specification:
+def _whole(response: EllipsoidsResponse) -> Specification:
     line = layer({"type": "line", "style": "reference"}, order={"field": "place", "type": "quantitative"})
-    return {"data": data(_outline("", found.whole)), **line}
+    return {"data": data(_outline("", response.whole)), **line}
 
 
 def _ellipses(rows: list[dict[str, JSON]], shade: Specification) -> Specification:
@@ -111,8 +113,8 @@ def _means(rows: list[dict[str, JSON]], shade: Specification, columns: list[str]
     return [{"data": data(rows), **points}, {"data": data(rows), **texts}]
 
 
-def _applies(of: PlotSubject) -> bool:
-    return QUERY.offered(of.subject.model) and len(_places(of)) > 1
+def _applies(source: PlotSubject) -> bool:
+    return QUERY.offered(source.subject.model) and len(_places(source)) > 1
 
 
 PLOT = Plot(title="Ellipses of clusters or components", applies=_applies, draw=draw)

@@ -14,26 +14,26 @@ CELL = 56
 """Width of a cell in pixels."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    found, names = _loadings(of)[:MOST_COMPONENTS], distinct(of.report.columns)
-    largest = sorted(range(len(names)), key=lambda at: -max(abs(row[at]) for row in found))[:MOST_COLUMNS]
-    kept = sorted(largest)
+def draw(source: PlotSubject) -> Drawing:
+    loadings, names = _loadings(source)[:MOST_COMPONENTS], distinct(source.report.columns)
+    largest = sorted(range(len(names)), key=lambda index: -max(abs(row[index]) for row in loadings))[:MOST_COLUMNS]
+    shown_columns = sorted(largest)
     rows = [
-        {"name": names[at], "component": str(i), "value": row[at], "label": short(round(row[at], 2))}
-        for i, row in enumerate(found, 1)
-        for at in kept
+        {"name": names[index], "component": str(i), "value": row[index], "label": short(round(row[index], 2))}
+        for i, row in enumerate(loadings, 1)
+        for index in shown_columns
     ]
-    most = max(abs(row[at]) for row in found for at in kept) or 1.0
+    most = max(abs(row[index]) for row in loadings for index in shown_columns) or 1.0
     encoding = {
-        "x": category("component", "Component", [str(i + 1) for i in range(len(found))], labelAngle=0),
-        "y": category("name", None, [names[at] for at in kept]),
+        "x": category("component", "Component", [str(i + 1) for i in range(len(loadings))], labelAngle=0),
+        "y": category("name", None, [names[index] for index in shown_columns]),
     }
     seen = tooltips(name="column", component="component", value="loading")
     limit = f"abs(datum.value) {{}} {STRONG * most}"
     texts = [labels("label", "on_weak", limit.format("<=")), labels("label", "on_strong", limit.format(">"))]
     layers = [layer("rect", color=_colour(most), tooltip=seen), *texts]
     view = {"width": {"step": CELL}, "height": {"step": 22}, "data": data(rows), "encoding": encoding, "layer": layers}
-    return Drawing(view, (f"Weights of the scaled columns; {counted(len(kept), len(names), 'column')}",))
+    return Drawing(view, (f"Weights of the scaled columns; {counted(len(shown_columns), len(names), 'column')}",))
 
 
 def _colour(most: float) -> Specification:
@@ -41,8 +41,8 @@ def _colour(most: float) -> Specification:
     return {"field": "value", "type": "quantitative", "title": "loading", "scale": scale}
 
 
-def _loadings(of: PlotSubject) -> list[list[float]]:
-    return rows_of(of.report.summary, "loadings", len(of.report.columns))
+def _loadings(source: PlotSubject) -> list[list[float]]:
+    return rows_of(source.report.summary, "loadings", len(source.report.columns))
 
 
-PLOT = Plot(title="Loadings", applies=lambda of: bool(_loadings(of)), draw=draw)
+PLOT = Plot(title="Loadings", applies=lambda source: bool(_loadings(source)), draw=draw)

@@ -31,16 +31,16 @@ class _Accepted(NamedTuple):
     hits: float
 
 
-def draw(of: PlotSubject) -> Drawing:
-    bins = list(_bins(of))
-    low = of.report.rejection.thresholds[0] if of.report.rejection else 0.0
+def draw(source: PlotSubject) -> Drawing:
+    bins = list(_bins(source))
+    low = source.report.rejection.thresholds[0] if source.report.rejection else 0.0
     x, y = number("x", X, domain=(low, 1), axis=SHARE), number("y", Y, domain=(0, 1), axis=SHARE)
     seen = tooltips(left="from", right="to", rows="rows", y=Y, lower="accuracy from", upper="accuracy to")
     points = layer({"type": "point", "opacity": 1}, y=y, tooltip=seen, size=_size(bins))
     layers = [segment((low, low), (1, 1)), whiskers("y", y), points]
     note = "Points: rows of one range of probabilities. Bars: exact 95 % intervals."
     view = {"width": 340, "height": 320, "data": data(bins), "encoding": {"x": x}, "layer": layers}
-    return Drawing(view, (f"{of.report.rows_test} test rows", note))
+    return Drawing(view, (f"{source.report.rows_test} test rows", note))
 
 
 def _size(bins: list[dict[str, JSON]]) -> dict[str, JSON]:
@@ -50,11 +50,11 @@ def _size(bins: list[dict[str, JSON]]) -> dict[str, JSON]:
     return {"field": "rows", "type": "quantitative", "scale": scale, "title": "rows", "legend": legend}
 
 
-def _bins(of: PlotSubject) -> Iterator[dict[str, JSON]]:
-    curve = of.report.rejection
+def _bins(source: PlotSubject) -> Iterator[dict[str, JSON]]:
+    curve = source.report.rejection
     if curve is None:
         return
-    steps = _accepted(curve, of.report.rows_test)
+    steps = _accepted(curve, source.report.rows_test)
     edges = [step for place, step in enumerate(steps) if place % max(1, len(steps) // BINS) == 0]
     for left, right in pairwise([*edges, _Accepted(1.0, 0.0, 0.0)]):
         rows, hits = left.rows - right.rows, left.hits - right.hits
@@ -64,21 +64,23 @@ def _bins(of: PlotSubject) -> Iterator[dict[str, JSON]]:
 
 def _bin(left: float, right: float, rows: float, hits: float) -> dict[str, JSON]:
     share = min(1.0, max(0.0, hits / rows))
-    found: dict[str, JSON] = {"x": (left + right) / 2, "y": share, "left": left, "right": right, "rows": round(rows)}
+    fields: dict[str, JSON] = {"x": (left + right) / 2, "y": share, "left": left, "right": right, "rows": round(rows)}
     if max(abs(rows - round(rows)), abs(hits - round(hits))) > WHOLE * rows + WHOLE:
-        return found
+        return fields
     bounds = clopper_pearson(round(hits), round(rows))
-    return found | ({"lower": bounds.lower, "upper": bounds.upper} if bounds else {})
+    return fields | ({"lower": bounds.lower, "upper": bounds.upper} if bounds else {})
 
 
 def _accepted(curve: RejectionCurve, rows: int) -> list[_Accepted]:
     """Counts by threshold, from the shares of the curve."""
     parts = zip(curve.thresholds, curve.rejected, curve.accuracy, strict=True)
-    return [_Accepted(at, rows * (1 - gone), rows * (1 - gone) * (share or 0.0)) for at, gone, share in parts]
+    return [
+        _Accepted(threshold, rows * (1 - gone), rows * (1 - gone) * (share or 0.0)) for threshold, gone, share in parts
+    ]
 
 
 PLOT = Plot(
     title="Calibration of confidence",
-    applies=lambda of: of.report.rejection is not None and of.report.rows_test > 0,
+    applies=lambda source: source.report.rejection is not None and source.report.rows_test > 0,
     draw=draw,
 )

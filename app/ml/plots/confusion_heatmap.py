@@ -14,32 +14,34 @@ CELL, LARGEST = 30, 320
 """Side of a cell of many classes, and of the square that few classes fill, in pixels."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    matrix = _matrix(of)
-    kept, called = _kept(matrix), distinct([str(label) for label in matrix.classes])
-    names = [called[code] for code in kept]
+def draw(source: PlotSubject) -> Drawing:
+    matrix = _matrix(source)
+    shown_codes, called = _kept(matrix), distinct([str(label) for label in matrix.classes])
+    names = [called[code] for code in shown_codes]
     base = {
-        "x": category("assigned", f"Predicted {of.output}", names, labelAngle=-35 if _long(names) else 0),
-        "y": category("truth", f"True {of.output}", names),
+        "x": category("assigned", f"Predicted {source.output}", names, labelAngle=-35 if _long(names) else 0),
+        "y": category("truth", f"True {source.output}", names),
     }
     share = {"field": "share", "type": "quantitative", "scale": {"domain": [0, 1], "range": "ramp"}, "legend": None}
     seen = tooltips(truth="true", assigned="predicted", count="rows", share="share of the true class")
     cells = layer("rect", color=share, tooltip=seen)
     counts = [labels("count", "on_weak", "datum.share <= 0.5"), labels("count", "on_strong", "datum.share > 0.5")]
-    side = max(LARGEST, CELL * len(kept)) if len(kept) > 4 else 56 * max(3, len(kept))
+    side = max(LARGEST, CELL * len(shown_codes)) if len(shown_codes) > 4 else 56 * max(3, len(shown_codes))
     view = {
         "width": side,
         "height": side,
-        "data": data(_rows(matrix, kept, called)),
+        "data": data(_rows(matrix, shown_codes, called)),
         "encoding": base,
         "layer": [cells, *counts],
     }
-    shown = "" if len(kept) == len(called) else f"; the {len(kept)} most frequent of {len(called)} classes"
-    return Drawing(view, (f"{of.report.rows_test} test rows{shown}", "Colour: share of the rows of the true class"))
+    shown = (
+        "" if len(shown_codes) == len(called) else f"; the {len(shown_codes)} most frequent of {len(called)} classes"
+    )
+    return Drawing(view, (f"{source.report.rows_test} test rows{shown}", "Colour: share of the rows of the true class"))
 
 
-def _matrix(of: PlotSubject) -> ConfusionMatrix:
-    matrix = of.report.confusion_matrix
+def _matrix(source: PlotSubject) -> ConfusionMatrix:
+    matrix = source.report.confusion_matrix
     if matrix is None:
         raise ValueError("The report has no confusion matrix.")
     return matrix
@@ -54,10 +56,10 @@ def _long(names: list[str]) -> bool:
     return max(map(len, names), default=0) * 7 > max(CELL, LARGEST / max(1, len(names)))
 
 
-def _rows(matrix: ConfusionMatrix, kept: list[int], names: list[str]) -> Iterator[dict[str, JSON]]:
-    for truth in kept:
+def _rows(matrix: ConfusionMatrix, shown_codes: list[int], names: list[str]) -> Iterator[dict[str, JSON]]:
+    for truth in shown_codes:
         total = sum(matrix.counts[truth])
-        for assigned in kept:
+        for assigned in shown_codes:
             count = matrix.counts[truth][assigned]
             share = count / total if total else 0.0
             yield {"truth": names[truth], "assigned": names[assigned], "count": count, "share": share}

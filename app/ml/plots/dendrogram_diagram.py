@@ -24,8 +24,8 @@ class _Node(NamedTuple):
     y: float
 
 
-def draw(of: PlotSubject) -> Drawing:
-    tree = _tree(of)
+def draw(source: PlotSubject) -> Drawing:
+    tree = _tree(source)
     n, merges = len(tree.numbers), len(tree.merges.heights)
     first = max(0, merges - MOST_LEAVES + 1)
     leaves: list[dict[str, JSON]] = []
@@ -35,16 +35,16 @@ def draw(of: PlotSubject) -> Drawing:
     y = {"field": "y", "type": "quantitative", "axis": None, "scale": scale}
     text = layer(LABEL, text={"field": "label"}, tooltip=tooltips(label="leaf"))
     merged = {"data": data(lines), **layer("rule", x2={"field": "x2"}, y2={"field": "y2"})}
-    layers = [*_cuts(of, x), merged, {"data": data(leaves), **text}]
+    layers = [*_cuts(source, x), merged, {"data": data(leaves), **text}]
     view = {"height": HIGH * len(leaves), "encoding": {"x": x, "y": y}, "layer": layers}
     shown = f"the topmost {len(leaves) - 1} of {merges} merges" if first else f"{merges} merges"
     return Drawing(view, (f"{n} training rows; {shown}", "Dashed line: the cut that makes the clusters of the model"))
 
 
-def _tree(of: PlotSubject) -> "RowTree":
-    model = of.subject.model
-    found: RowTree = model.algorithm.queries["cut"](model.params, model.state)
-    return found
+def _tree(source: PlotSubject) -> "RowTree":
+    model = source.subject.model
+    row_tree: RowTree = model.algorithm.queries["cut"](model.params, model.state)
+    return row_tree
 
 
 def _lines(tree: "RowTree", root: int, lowest: int, leaves: list[dict[str, JSON]]) -> Iterator[dict[str, JSON]]:
@@ -65,7 +65,7 @@ def _lines(tree: "RowTree", root: int, lowest: int, leaves: list[dict[str, JSON]
         up, height = (places[a], places[b]), float(heights[node - n])
         places[node] = _Node(height, (up[0].y + up[1].y) / 2)
         yield {"x": height, "y": up[0].y, "x2": height, "y2": up[1].y}
-        yield from ({"x": one.height, "y": one.y, "x2": height, "y2": one.y} for one in up)
+        yield from ({"x": child.height, "y": child.y, "x2": height, "y2": child.y} for child in up)
 
 
 def _label(tree: "RowTree", node: int) -> str:
@@ -75,16 +75,16 @@ def _label(tree: "RowTree", node: int) -> str:
     return f"row {int(tree.numbers[node])}" if tree.items is None else str(tree.items[node])
 
 
-def _cuts(of: PlotSubject, x: JSON) -> list[dict[str, JSON]]:
-    ends = [part(of.report.summary, name) for name in ("highest_merge_below", "lowest_merge_above")]
-    known = [one for one in ends if isinstance(one, float | int)]
-    if not known:
+def _cuts(source: PlotSubject, x: JSON) -> list[dict[str, JSON]]:
+    ends = [part(source.report.summary, name) for name in ("highest_merge_below", "lowest_merge_above")]
+    bounds = [end for end in ends if isinstance(end, float | int)]
+    if not bounds:
         return []
-    return [upright(x, sum(known) / len(known), y=None)]
+    return [upright(x, sum(bounds) / len(bounds), y=None)]
 
 
-def _applies(of: PlotSubject) -> bool:
-    return QUERY.offered(of.subject.model) and len(_tree(of).merges.heights) > 0
+def _applies(source: PlotSubject) -> bool:
+    return QUERY.offered(source.subject.model) and len(_tree(source).merges.heights) > 0
 
 
 PLOT = Plot(title="Dendrogram", applies=_applies, draw=draw)

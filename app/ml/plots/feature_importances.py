@@ -9,40 +9,47 @@ from app.ml.charts.summaries import entries
 from app.ml.contract.algorithm import JSON
 from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
-MOST = 20
+MAX_COLUMNS = 20
 TITLES = {
     "importance": "Share of the decrease of impurity or loss",
     "increase": "Increase of the error where the column is permuted",
 }
 
 
-def draw(of: PlotSubject) -> Drawing:
-    found = entries(of.report.summary, "importances")
-    key = _key(found) or "importance"
-    largest = sorted(found, key=lambda one: -one[key])[:MOST]
-    names = distinct([str(one["column"]) for one in largest])
-    rows = [_row(name, one, key) for name, one in zip(names, largest, strict=True)]
+def draw(source: PlotSubject) -> Drawing:
+    importances = entries(source.report.summary, "importances")
+    key = _key(importances) or "importance"
+    largest = sorted(importances, key=lambda importance: -importance[key])[:MAX_COLUMNS]
+    names = distinct([str(importance["column"]) for importance in largest])
+    rows = [_row(name, importance, key) for name, importance in zip(names, largest, strict=True)]
     x, y = number("x", TITLES[key]) | {"scale": {"zero": True}}, category("name", None, names)
     seen = tooltips(name="column", x=key, lower="less one standard error", upper="plus one standard error")
     bars = layer("bar", x=x, tooltip=seen)
     layers = [bars, whiskers("x", x, style="error")] if any("lower" in row for row in rows) else [bars]
     view = {"height": {"step": BAR_STEP}, "data": data(rows), "encoding": {"y": y}, "layer": layers}
-    shown = counted(len(rows), len(found), "column")
+    shown = counted(len(rows), len(importances), "column")
     return Drawing(view, (shown, *(["Lines: one standard error to each side"] if len(layers) > 1 else [])))
 
 
-def _key(found: list[dict[str, Any]]) -> str | None:
-    return next((key for key in TITLES if found and all(isinstance(one.get(key), float | int) for one in found)), None)
+def _key(importances: list[dict[str, Any]]) -> str | None:
+    return next(
+        (
+            key
+            for key in TITLES
+            if importances and all(isinstance(importance.get(key), float | int) for importance in importances)
+        ),
+        None,
+    )
 
 
-def _row(name: str, one: dict[str, Any], key: str) -> dict[str, JSON]:
-    value, error = one[key], one.get("standard_error")
+def _row(name: str, importance: dict[str, Any], key: str) -> dict[str, JSON]:
+    value, error = importance[key], importance.get("standard_error")
     row: dict[str, JSON] = {"name": name, "x": value}
     return row if error is None else row | {"lower": value - error, "upper": value + error}
 
 
 PLOT = Plot(
     title="Feature importances",
-    applies=lambda of: _key(entries(of.report.summary, "importances")) is not None,
+    applies=lambda source: _key(entries(source.report.summary, "importances")) is not None,
     draw=draw,
 )

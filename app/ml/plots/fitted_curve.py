@@ -6,15 +6,19 @@ from app.ml.charts.report_curves import curve_rows
 from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 
-def draw(of: PlotSubject) -> Drawing:
-    column = of.subject.model.inputs[0].name
-    encoding = {"x": number("x", column), "y": number("y", of.output), "tooltip": tooltips(x=column, y=of.output)}
+def draw(source: PlotSubject) -> Drawing:
+    column = source.subject.model.inputs[0].name
+    encoding = {
+        "x": number("x", column),
+        "y": number("y", source.output),
+        "tooltip": tooltips(x=column, y=source.output),
+    }
     marks = {"observed": "point", "fit": "line"}
-    parts = [{"data": data(curve_rows(of.report, name)), **layer(mark, **encoding)} for name, mark in marks.items()]
-    report = of.report
+    parts = [{"data": data(curve_rows(source.report, name)), **layer(mark, **encoding)} for name, mark in marks.items()]
+    report = source.report
     every, kind = (report.rows_test, "test") if report.rows_test else (report.rows_train, "training")
     some = len(curve_rows(report, "observed"))
     return Drawing({"layer": parts}, (f"Line: predictions. Points: {some} of {every} {kind} rows.",))
 
 
-PLOT = Plot(title="Fitted curve", applies=lambda of: bool(curve_rows(of.report, "fit")), draw=draw)
+PLOT = Plot(title="Fitted curve", applies=lambda source: bool(curve_rows(source.report, "fit")), draw=draw)

@@ -52,41 +52,41 @@ class _Values(NamedTuple):
     """Variation over the cells, from 0 to 1."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    found = _found(of)
-    most = max(1, min(MOST_PLANES, MOST_TILES // len(found.x)))
-    varying = sorted(_planes(of, found), key=lambda plane: -plane.spread)[:most]
-    kept = sorted(varying, key=lambda plane: plane.place)
-    tiles = Tiles.within(PANEL, found.x, found.y, hexagonal=found.topology == "hexagonal")
-    names = distinct([plane.column.name for plane in kept])
-    drawn = [_panel(found, plane, name, tiles) for plane, name in zip(kept, names, strict=True)]
+def draw(source: PlotSubject) -> Drawing:
+    response = _response(source)
+    most = max(1, min(MOST_PLANES, MOST_TILES // len(response.x)))
+    varying = sorted(_planes(source, response), key=lambda plane: -plane.spread)[:most]
+    shown_planes = sorted(varying, key=lambda plane: plane.place)
+    tiles = Tiles.within(PANEL, response.x, response.y, hexagonal=response.topology == "hexagonal")
+    names = distinct([plane.column.name for plane in shown_planes])
+    drawn = [_panel(response, plane, name, tiles) for plane, name in zip(shown_planes, names, strict=True)]
     view = {"concat": drawn, "columns": 3, "spacing": 22, "resolve": {"scale": {"color": "independent"}}}
-    return Drawing(view, _subtitle(of, found, len(kept)))
+    return Drawing(view, _subtitle(source, response, len(shown_planes)))
 
 
-def _subtitle(of: PlotSubject, found: Planes, drawn: int) -> tuple[str, str]:
-    every = len(of.subject.model.inputs)
+def _subtitle(source: PlotSubject, response: Planes, drawn: int) -> tuple[str, str]:
+    every = len(source.subject.model.inputs)
     columns = (
         counted(drawn, every, "column") if drawn == every else f"{drawn} of {every} columns, with the largest variation"
     )
-    cells = f"{found.grid_height} × {found.grid_width} cells in a {found.topology} grid"
+    cells = f"{response.grid_height} × {response.grid_width} cells in a {response.topology} grid"
     return f"{cells}; {columns}", "Colour: value in the prototype of the cell, in the units of the table"
 
 
-def _found(of: PlotSubject) -> Planes:
+def _response(source: PlotSubject) -> Planes:
     """The map with the planes of all inputs; of more values than a response holds those of the first ones."""
-    model = of.subject.model
+    model = source.subject.model
     cells = model.algorithm.queries["planes"](model.params, model.state).grid.cells
     names = [column.name for column in model.inputs[: max(1, MOST_VALUES // cells)]]
-    return planes(of.subject, PlanesRequest(columns=names))
+    return planes(source.subject, PlanesRequest(columns=names))
 
 
-def _planes(of: PlotSubject, found: Planes) -> Iterator[_Values]:
+def _planes(source: PlotSubject, response: Planes) -> Iterator[_Values]:
     """Planes with values."""
-    places = {column.name: place for place, column in enumerate(of.subject.model.inputs)}
-    for plane in found.planes:
+    places = {column.name: place for place, column in enumerate(source.subject.model.inputs)}
+    for plane in response.planes:
         place = places[plane.column]
-        column = of.subject.model.inputs[place]
+        column = source.subject.model.inputs[place]
         values = [_value(column, value) for value in plane.values]
         if any(value is not None for value in values):
             yield _Values(column, place, values, _spread(column, values))
@@ -102,22 +102,22 @@ def _value(column: InputColumn, value: Any) -> Any:
 
 def _spread(column: InputColumn, values: Sequence[Any]) -> float:
     """Twice the standard deviation of numbers over the training range; the share of cells of all categories but one."""
-    known = [value for value in values if value is not None]
-    if isinstance(known[0], str):
-        return 1 - Counter(known).most_common(1)[0][1] / len(known)
+    present = [value for value in values if value is not None]
+    if isinstance(present[0], str):
+        return 1 - Counter(present).most_common(1)[0][1] / len(present)
     unit = MILLISECONDS if column.kind == ColumnKind.DATETIME else 1.0
     width = ((column.maximum or 0.0) / 2 - (column.minimum or 0.0) / 2) * unit
     with np.errstate(over="ignore", invalid="ignore"):
-        share = float(np.std(known) / width) if width > 0 else 0.0
+        share = float(np.std(present) / width) if width > 0 else 0.0
     return share if math.isfinite(share) else 0.0
 
 
-def _panel(found: Planes, plane: _Values, name: str, tiles: Tiles) -> Specification:
+def _panel(response: Planes, plane: _Values, name: str, tiles: Tiles) -> Specification:
     categories = isinstance(next(value for value in plane.values if value is not None), str)
     values = _called(plane.values) if categories else plane.values
     rows = [
         {"x": x, "y": y, "place": place, "value": value}
-        for place, (x, y, value) in enumerate(zip(found.x, found.y, values, strict=True))
+        for place, (x, y, value) in enumerate(zip(response.x, response.y, values, strict=True))
         if value is not None
     ]
     length = min(LEGEND, max(LEAST, tiles.view["height"]))
@@ -136,8 +136,8 @@ def _called(values: Sequence[str | None]) -> list[str | None]:
     counts = Counter(value for value in values if value is not None)
     if len(counts) <= CATEGORIES:
         return list(values)
-    kept = {name for name, _ in counts.most_common(CATEGORIES - 1)}
-    return [value if value is None or value in kept else OTHER for value in values]
+    frequent = {name for name, _ in counts.most_common(CATEGORIES - 1)}
+    return [value if value is None or value in frequent else OTHER for value in values]
 
 
 def _categories(values: Sequence[str | None]) -> Specification:
@@ -162,8 +162,8 @@ def _tooltip(column: InputColumn, name: str) -> JSON:
     return {"field": "value", "title": name, **kind}
 
 
-def _applies(of: PlotSubject) -> bool:
-    return QUERY.offered(of.subject.model) and of.subject.model.preparation.restorable
+def _applies(source: PlotSubject) -> bool:
+    return QUERY.offered(source.subject.model) and source.subject.model.preparation.restorable
 
 
 PLOT = Plot(title="Component planes", applies=_applies, draw=draw)

@@ -16,23 +16,23 @@ from app.ml.contract.algorithm import JSON, Vector
 from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 NAME = "residual over predicted"
-FEWEST = 5
+MIN_RESIDUALS = 5
 """Residuals below which there is nothing to see."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    values = _residuals(of)
-    x, y = number("x", "Quantile of the normal distribution"), number("y", f"Residual of {of.output}")
+def draw(source: PlotSubject) -> Drawing:
+    values = _residuals(source)
+    x, y = number("x", "Quantile of the normal distribution"), number("y", f"Residual of {source.output}")
     line = layer({"type": "line", "style": "reference"}, y=y | {"field": "line"})
     points = layer("point", y=y, tooltip=tooltips(x="normal quantile", y="residual", lower="from", upper="to"))
     layers = [band(y), line, points]
     view = {"width": 340, "height": 300, "data": data(_rows(values)), "encoding": {"x": x}, "layer": layers}
     note = "Line: normal residuals of the same mean and deviation. Band: 95 % interval of each point."
-    return Drawing(view, (f"{values.size} of {of.report.rows_test} test rows", note))
+    return Drawing(view, (f"{values.size} of {source.report.rows_test} test rows", note))
 
 
-def _residuals(of: PlotSubject) -> Vector:
-    return np.sort([row["y"] for row in curve_rows(of.report, NAME)])
+def _residuals(source: PlotSubject) -> Vector:
+    return np.sort([row["y"] for row in curve_rows(source.report, NAME)])
 
 
 def _rows(values: Vector) -> Iterator[dict[str, JSON]]:
@@ -46,4 +46,6 @@ def _rows(values: Vector) -> Iterator[dict[str, JSON]]:
         yield dict(zip(("x", "y", "line", "lower", "upper"), row, strict=True))
 
 
-PLOT = Plot(title="Normal quantiles of residuals", applies=lambda of: _residuals(of).size >= FEWEST, draw=draw)
+PLOT = Plot(
+    title="Normal quantiles of residuals", applies=lambda source: _residuals(source).size >= MIN_RESIDUALS, draw=draw
+)

@@ -41,34 +41,34 @@ class _Panel(NamedTuple):
         return float(np.ptp(self.response.mean(axis=1), axis=0).max())
 
 
-def draw(of: PlotSubject) -> Drawing:
-    base, columns = _base(of), _columns(of)
-    found = [_panel(of, base, place, column) for place, column in columns[:MOST_INPUTS]]
-    largest = sorted(found, key=lambda panel: -panel.reach)[:MOST_PANELS]
-    series, names = _series(of), distinct([panel.column.name for panel in largest])
+def draw(source: PlotSubject) -> Drawing:
+    base, columns = _base(source), _columns(source)
+    panels = [_panel(source, base, place, column) for place, column in columns[:MOST_INPUTS]]
+    largest = sorted(panels, key=lambda panel: -panel.reach)[:MOST_PANELS]
+    series, names = _series(source), distinct([panel.column.name for panel in largest])
     drawn = [_drawn(panel, name, series, _domain(largest)) for panel, name in zip(largest, names, strict=True)]
-    return Drawing({"concat": drawn, "columns": 3, "spacing": 24}, _subtitle(of, series, len(drawn), len(base)))
+    return Drawing({"concat": drawn, "columns": 3, "spacing": 24}, _subtitle(source, series, len(drawn), len(base)))
 
 
-def _subtitle(of: PlotSubject, series: list[str], panels: int, rows: int) -> tuple[str, str]:
-    model = of.subject.model
-    one = f" = {series[0]}" if len(series) == 1 else ""
-    predicted = f"Probability of {of.output}{one}" if model.classes else f"Predicted {of.output}"
+def _subtitle(source: PlotSubject, series: list[str], panels: int, rows: int) -> tuple[str, str]:
+    model = source.subject.model
+    single_class = f" = {series[0]}" if len(series) == 1 else ""
+    predicted = f"Probability of {source.output}{single_class}" if model.classes else f"Predicted {source.output}"
     shown = f"{panels} of {len(model.inputs)} columns, largest effect first"
-    lines = f"thin lines: {rows} rows, thick line: their mean" if one else f"means over {rows} rows"
+    lines = f"thin lines: {rows} rows, thick line: their mean" if single_class else f"means over {rows} rows"
     return f"{predicted}, as one column varies", f"{shown}; {lines}"
 
 
-def _base(of: PlotSubject) -> Matrix:
+def _base(source: PlotSubject) -> Matrix:
     """(rows, p) raw matrix of the golden rows."""
-    model = of.subject.model
-    table = golden_table(model, of.golden)
+    model = source.subject.model
+    table = golden_table(model, source.golden)
     return table if isinstance(table, np.ndarray) else model.preparation.raw(table)
 
 
-def _columns(of: PlotSubject) -> list[tuple[int, InputColumn]]:
+def _columns(source: PlotSubject) -> list[tuple[int, InputColumn]]:
     """Places of the inputs that have an axis."""
-    return [(place, column) for place, column in enumerate(of.subject.model.inputs) if len(_axis(column)[0]) > 1]
+    return [(place, column) for place, column in enumerate(source.subject.model.inputs) if len(_axis(column)[0]) > 1]
 
 
 def _axis(column: InputColumn) -> tuple[list[Any], Vector]:
@@ -84,26 +84,26 @@ def _axis(column: InputColumn) -> tuple[list[Any], Vector]:
     return values.tolist(), values
 
 
-def _panel(of: PlotSubject, base: Matrix, place: int, column: InputColumn) -> _Panel:
+def _panel(source: PlotSubject, base: Matrix, place: int, column: InputColumn) -> _Panel:
     values, raw = _axis(column)
     rows = base[np.tile(np.arange(len(base)), raw.size)]
     rows[:, place] = np.repeat(raw, len(base))
-    found = outputs(of.subject.model, rows).reshape(raw.size, len(base), -1)
-    return _Panel(column, values, found[:, :, 1:] if _binary(of) else found[:, :, :CATEGORIES])
+    predicted = outputs(source.subject.model, rows).reshape(raw.size, len(base), -1)
+    return _Panel(column, values, predicted[:, :, 1:] if _binary(source) else predicted[:, :, :CATEGORIES])
 
 
-def _binary(of: PlotSubject) -> bool:
-    return len(of.subject.model.classes or ()) == 2
+def _binary(source: PlotSubject) -> bool:
+    return len(source.subject.model.classes or ()) == 2
 
 
-def _series(of: PlotSubject) -> list[str]:
-    labels = distinct([str(label) for label in of.subject.model.classes or (of.output,)])
-    return labels[1:] if _binary(of) else labels[:CATEGORIES]
+def _series(source: PlotSubject) -> list[str]:
+    labels = distinct([str(label) for label in source.subject.model.classes or (source.output,)])
+    return labels[1:] if _binary(source) else labels[:CATEGORIES]
 
 
 def _domain(panels: list[_Panel]) -> list[float]:
     every = [panel.response if panel.response.shape[2] == 1 else panel.response.mean(axis=1) for panel in panels]
-    return [float(min(one.min() for one in every)), float(max(one.max() for one in every))]
+    return [float(min(values.min() for values in every)), float(max(values.max() for values in every))]
 
 
 def _drawn(panel: _Panel, name: str, series: list[str], domain: list[float]) -> Specification:
@@ -132,8 +132,8 @@ def _means(panel: _Panel, series: list[str]) -> Iterator[dict[str, JSON]]:
         yield from ({"x": value, "y": y, "series": name} for name, y in zip(series, means, strict=True))
 
 
-def _applies(of: PlotSubject) -> bool:
-    return of.subject.model.task.supervised and bool(of.golden["data"]) and bool(_columns(of))
+def _applies(source: PlotSubject) -> bool:
+    return source.subject.model.task.supervised and bool(source.golden["data"]) and bool(_columns(source))
 
 
 PLOT = Plot(title="Partial dependence", applies=_applies, draw=draw)

@@ -9,22 +9,24 @@ SIDE = 320
 """Width and height in pixels."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    curves = class_curves(of.report, "precision_recall")
+def draw(source: PlotSubject) -> Drawing:
+    curves = class_curves(source.report, "precision_recall")
     x, y = number("x", X, domain=(0, 1), axis=SHARE), number("y", Y, domain=(0, 1), axis=SHARE)
-    series = colour("series", [one.label for one in curves], of.output)
-    layers = lines(x, y, series, tooltips(series=of.output, x=X, y=Y, lower="from", upper="to"))
+    series = colour("series", [curve.label for curve in curves], source.output)
+    layers = lines(x, y, series, tooltips(series=source.output, x=X, y=Y, lower="from", upper="to"))
     view = {"width": SIDE, "height": SIDE, "data": data(points(curves, _trials)), "layer": layers, "resolve": APART}
     bands = f"{positive(curves)}Bands: exact 95 % intervals of the precision."
-    return Drawing(view, (f"{of.report.rows_test} test rows{shown(of.report, curves)}", bands))
+    return Drawing(view, (f"{source.report.rows_test} test rows{shown(source.report, curves)}", bands))
 
 
-def _trials(one: ClassCurve, x: float, y: float) -> tuple[float, float]:
+def _trials(curve: ClassCurve, x: float, y: float) -> tuple[float, float]:
     """True positives, and rows that are predicted to be of the class."""
-    hits = x * one.positives
+    hits = x * curve.positives
     return hits, hits / y if y else 0.0
 
 
 PLOT = Plot(
-    title="Precision-recall curve", applies=lambda of: bool(class_curves(of.report, "precision_recall")), draw=draw
+    title="Precision-recall curve",
+    applies=lambda source: bool(class_curves(source.report, "precision_recall")),
+    draw=draw,
 )

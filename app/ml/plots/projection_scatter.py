@@ -27,22 +27,26 @@ NORMAL = 1.959964
 """Standard deviations that hold 95 % of a normal distribution to both sides."""
 ALONE = "", NONE, OTHERS
 """Groups without an ellipse: rows without a class, or of several."""
-LARGEST = float(np.finfo(float).max)
+MAX_FLOAT = float(np.finfo(float).max)
 MOST_ITEMS = 40
 """Rows up to which their names are written."""
 STRIP = 34
 """Height of the rows of a class in pixels, where there is one coordinate."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    sample = _sample(of)
-    groups, titles = row_groups(sample, of.subject.names) or [""] * len(sample.rows), _titles(of)
+def draw(source: PlotSubject) -> Drawing:
+    sample = _sample(source)
+    groups, titles = row_groups(sample, source.subject.names) or [""] * len(sample.rows), _titles(source)
     points = list(_points(sample, groups))
     order = order_of(groups, sample)
-    view = _plane(points, order, titles, _group_title(of)) if len(titles) > 1 else _strip(points, order, titles[0], of)
+    view = (
+        _plane(points, order, titles, _group_title(source))
+        if len(titles) > 1
+        else _strip(points, order, titles[0], source)
+    )
     grouped = order != [""]
     shape = "Ellipses" if len(titles) > 1 else "Lines"
-    within = f"{shape}: {LEVEL:.0%} of a normal distribution with the mean and covariance of a {_kind(of)}"
+    within = f"{shape}: {LEVEL:.0%} of a normal distribution with the mean and covariance of a {_kind(source)}"
     return Drawing(view, (drawn_rows(len(points), sample), *([within.replace("95%", "95 %")] if grouped else [])))
 
 
@@ -76,16 +80,16 @@ def _items(points: list[dict[str, JSON]]) -> list[Specification]:
     return [{"data": data(points), **layer(mark, text={"field": "item", "type": "nominal"})}]
 
 
-def _strip(points: list[dict[str, JSON]], order: list[str], title: str, of: PlotSubject) -> Specification:
+def _strip(points: list[dict[str, JSON]], order: list[str], title: str, source: PlotSubject) -> Specification:
     """Rows of one coordinate, a line for each group."""
-    y = category("series", _group_title(of) if order != [""] else None, order, labels=order != [""])
+    y = category("series", _group_title(source) if order != [""] else None, order, labels=order != [""])
     ticks = layer({"type": "tick", "thickness": 1, "opacity": 0.6}, tooltip=tooltips(row="row", x=title))
     groups = {name: np.array([row["x"] for row in points if row["series"] == name]) for name in order}
-    known = [span for name, values in groups.items() if name not in ALONE for span in _span(name, values)]
-    ends = [span[end] for span in known for end in ("lower", "upper")]
+    spans = [span for name, values in groups.items() if name not in ALONE for span in _span(name, values)]
+    ends = [span[end] for span in spans for end in ("lower", "upper")]
     x = number("x", title, domain=_domain(np.array([*(row["x"] for row in points), *ends])), axis={"tickCount": 6})
     middle = layer({"type": "point", "style": "error", "opacity": 1, "size": 50}, x=x | {"field": "value"})
-    means = [{"data": data(known), **one} for one in (whiskers("x", x, style="error"), middle)] if known else []
+    means = [{"data": data(spans), **mark} for mark in (whiskers("x", x, style="error"), middle)] if spans else []
     return {
         "width": WIDTH, "height": {"step": STRIP}, "data": data(points), "encoding": {"x": x, "y": y},
         "layer": [ticks, *means],
@@ -118,7 +122,7 @@ def _outline(name: str, rows: Matrix) -> Iterator[dict[str, JSON]]:
 def _domain(values: Vector) -> list[float]:
     low, high = float(values.min()), float(values.max())
     room = 2 * ROOM * (high / 2 - low / 2) if high > low else max(1.0, abs(low) / 2)
-    return [max(low - room, -LARGEST), min(high + room, LARGEST)]
+    return [max(low - room, -MAX_FLOAT), min(high + room, MAX_FLOAT)]
 
 
 def _height(x: list[float], y: list[float]) -> float:
@@ -127,36 +131,36 @@ def _height(x: list[float], y: list[float]) -> float:
     return float(np.clip(WIDTH * (y[1] / 2 - y[0] / 2) / (x[1] / 2 - x[0] / 2), low, high))
 
 
-def _titles(of: PlotSubject) -> list[str]:
+def _titles(source: PlotSubject) -> list[str]:
     """Titles of the axes, with what share of the variance or separation lies along each."""
-    axes, chosen = _sample(of).axes, entries(of.report.summary, "selected_columns")
-    if _sample(of).clusters is not None:
+    axes, chosen = _sample(source).axes, entries(source.report.summary, "selected_columns")
+    if _sample(source).clusters is not None:
         kind, shares = "variance", [axis.variance_share or 0.0 for axis in axes]
         names = [f"Principal {axis.name}" for axis in axes]
     else:
-        kind, shares = component_shares(of.report)
-        names = [str(one["column"]) for one in chosen] or [axis.name.capitalize() for axis in axes]
-    return [f"{name}{_of(kind, at, shares)}" for at, name in enumerate(names[: len(axes)])]
+        kind, shares = component_shares(source.report)
+        names = [str(column["column"]) for column in chosen] or [axis.name.capitalize() for axis in axes]
+    return [f"{name}{_of(kind, index, shares)}" for index, name in enumerate(names[: len(axes)])]
 
 
 def _of(kind: str, place: int, shares: list[float]) -> str:
     return f" ({short(round(100 * shares[place], 1))} % of the {kind})" if place < len(shares) else ""
 
 
-def _sample(of: PlotSubject) -> RowSample:
-    return of.report.row_sample or RowSample(rows=[], rows_train=0)
+def _sample(source: PlotSubject) -> RowSample:
+    return source.report.row_sample or RowSample(rows=[], rows_train=0)
 
 
-def _kind(of: PlotSubject) -> str:
-    return "cluster" if _sample(of).clusters is not None else "class"
+def _kind(source: PlotSubject) -> str:
+    return "cluster" if _sample(source).clusters is not None else "class"
 
 
-def _group_title(of: PlotSubject) -> str:
-    return "cluster" if _sample(of).clusters is not None else of.output
+def _group_title(source: PlotSubject) -> str:
+    return "cluster" if _sample(source).clusters is not None else source.output
 
 
-def _applies(of: PlotSubject) -> bool:
-    columns = [axis.values for axis in _sample(of).axes]
+def _applies(source: PlotSubject) -> bool:
+    columns = [axis.values for axis in _sample(source).axes]
     return any(None not in values for values in zip(*columns, strict=True))
 
 

@@ -9,22 +9,24 @@ from app.ml.charts.summaries import part, rows_of
 from app.ml.charts.themes import CATEGORIES
 from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
-MOST = 60
+MAX_COLUMNS = 60
 """Columns drawn, largest first."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    path, names = _path(of), distinct(of.report.columns)
-    largest = sorted(range(len(names)), key=lambda at: -max(abs(row[at]) for row in path["coefficients"]))[:MOST]
+def draw(source: PlotSubject) -> Drawing:
+    path, names = _path(source), distinct(source.report.columns)
+    largest = sorted(range(len(names)), key=lambda index: -max(abs(row[index]) for row in path["coefficients"]))[
+        :MAX_COLUMNS
+    ]
     rows = [
-        {"series": names[at], "x": penalty, "y": row[at]}
-        for at in largest
+        {"series": names[index], "x": penalty, "y": row[index]}
+        for index in largest
         for penalty, row in zip(path["penalties"], path["coefficients"], strict=True)
         if penalty > 0
     ]
     x = number("x", "Penalty l1 (logarithmic)", axis={"grid": False}) | {"scale": {"type": "log", "reverse": True}}
-    coloured = [names[at] for at in largest[:CATEGORIES]]
-    layers = [*_chosen(of, x), *_lines(coloured, x, number("y", "Coefficient (per scaled column)"))]
+    coloured = [names[index] for index in largest[:CATEGORIES]]
+    layers = [*_chosen(source, x), *_lines(coloured, x, number("y", "Coefficient (per scaled column)"))]
     first = f"Coloured: the {len(coloured)} columns with the largest coefficients, of {len(names)}"
     return Drawing({"data": data(rows), "layer": layers}, (first, "Vertical line: the chosen penalty"))
 
@@ -38,16 +40,16 @@ def _lines(coloured: list[str], x: Specification, y: Specification) -> list[Spec
     return [{"transform": [{"filter": {"not": within}}], **others}, {"transform": [{"filter": within}], **lines}]
 
 
-def _chosen(of: PlotSubject, x: Specification) -> list[Specification]:
-    l1 = part(of.report.summary, "l1")
+def _chosen(source: PlotSubject, x: Specification) -> list[Specification]:
+    l1 = part(source.report.summary, "l1")
     return [upright(x, l1)] if isinstance(l1, float) and l1 > 0 else []
 
 
-def _path(of: PlotSubject) -> dict[str, Any]:
+def _path(source: PlotSubject) -> dict[str, Any]:
     """Empty where there is no path of two strengths."""
-    path = part(of.report.summary, "path")
-    rows = rows_of(path, "coefficients", len(of.report.columns))
+    path = part(source.report.summary, "path")
+    rows = rows_of(path, "coefficients", len(source.report.columns))
     return path if len(rows) == len(part(path, "penalties") or []) > 1 else {}
 
 
-PLOT = Plot(title="Regularisation path", applies=lambda of: bool(_path(of)), draw=draw)
+PLOT = Plot(title="Regularisation path", applies=lambda source: bool(_path(source)), draw=draw)

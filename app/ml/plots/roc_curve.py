@@ -10,24 +10,24 @@ SIDE = 320
 """Width and height in pixels."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    curves = class_curves(of.report, "roc")
+def draw(source: PlotSubject) -> Drawing:
+    curves = class_curves(source.report, "roc")
     x, y = number("x", X, domain=(0, 1), axis=SHARE), number("y", Y, domain=(0, 1), axis=SHARE)
-    series = colour("series", [one.label for one in curves], of.output)
-    seen = tooltips(series=of.output, x=X, y=Y, lower="from", upper="to")
+    series = colour("series", [curve.label for curve in curves], source.output)
+    seen = tooltips(series=source.output, x=X, y=Y, lower="from", upper="to")
     layers = [segment((0, 0), (1, 1)), *lines(x, y, series, seen)]
     view = {"width": SIDE, "height": SIDE, "data": data(points(curves, _trials)), "layer": layers, "resolve": APART}
     bands = f"{positive(curves)}Bands: exact 95 % intervals of the true positive rate."
-    return Drawing(view, (f"{of.report.rows_test} test rows{_area(of)}{shown(of.report, curves)}", bands))
+    return Drawing(view, (f"{source.report.rows_test} test rows{_area(source)}{shown(source.report, curves)}", bands))
 
 
-def _trials(one: ClassCurve, _x: float, y: float) -> tuple[float, float]:
-    return y * one.positives, one.positives
+def _trials(curve: ClassCurve, _x: float, y: float) -> tuple[float, float]:
+    return y * curve.positives, curve.positives
 
 
-def _area(of: PlotSubject) -> str:
-    area = next((metric for metric in of.report.test if metric.name == "roc_auc"), None)
+def _area(source: PlotSubject) -> str:
+    area = next((metric for metric in source.report.test if metric.name == "roc_auc"), None)
     return "" if area is None else f"; area {area.display}"
 
 
-PLOT = Plot(title="ROC curve", applies=lambda of: bool(class_curves(of.report, "roc")), draw=draw)
+PLOT = Plot(title="ROC curve", applies=lambda source: bool(class_curves(source.report, "roc")), draw=draw)

@@ -14,8 +14,8 @@ STEEP = 100
 """Ratio of the largest to the smallest value from which the axis is logarithmic."""
 
 
-def draw(of: PlotSubject) -> Drawing:
-    curves = _drawn(of.report)[:CATEGORIES]
+def draw(source: PlotSubject) -> Drawing:
+    curves = _drawn(source.report)[:CATEGORIES]
     names = [curve.name.replace("_", " ") for curve in curves]
     rows = [
         {"series": name, "x": x, "y": y}
@@ -29,10 +29,10 @@ def draw(of: PlotSubject) -> Drawing:
         "tooltip": tooltips(series="curve", x="iteration", y="value"),
     }
     mark = {"type": "line", "point": {"size": 16} if len(rows) <= 40 else False}
-    ended = "converged" if of.report.converged else "stopped before it converged"
+    ended = "converged" if source.report.converged else "stopped before it converged"
     return Drawing(
         {"data": data(rows), "mark": mark, "encoding": encoding},
-        (f"{counted(of.report.iterations, of.report.iterations, 'iteration')}; the fit {ended}",),
+        (f"{counted(source.report.iterations, source.report.iterations, 'iteration')}; the fit {ended}",),
     )
 
 
@@ -51,4 +51,4 @@ def _drawn(report: Report) -> list[ReportCurve]:
     return [curve for curve in monitored(report) if len(curve.y) > 1]
 
 
-PLOT = Plot(title="Training curve", applies=lambda of: bool(_drawn(of.report)), draw=draw)
+PLOT = Plot(title="Training curve", applies=lambda source: bool(_drawn(source.report)), draw=draw)

@@ -31,47 +31,49 @@ STRONG = 0.75
 DISTANCE = "mean distance to adjacent cells"
 
 
-def draw(of: PlotSubject) -> Drawing:
-    found = planes(of.subject, PlanesRequest(columns=[]))
-    tiles = Tiles.within(ROOM, found.x, found.y, hexagonal=found.topology == "hexagonal")
-    layers = [layer(tiles.mark, color=_shades()), *_marks(found, tiles)]
+def draw(source: PlotSubject) -> Drawing:
+    response = planes(source.subject, PlanesRequest(columns=[]))
+    tiles = Tiles.within(ROOM, response.x, response.y, hexagonal=response.topology == "hexagonal")
+    layers = [layer(tiles.mark, color=_shades()), *_marks(response, tiles)]
     positions: Specification = tiles.view["encoding"]
-    view = {"data": data(_rows(found)), "layer": layers, "resolve": {"scale": {"color": "independent"}}}
-    return Drawing(tiles.view | view | {"encoding": positions | {"tooltip": _seen(found)}}, _subtitle(found, tiles))
+    view = {"data": data(_rows(response)), "layer": layers, "resolve": {"scale": {"color": "independent"}}}
+    return Drawing(
+        tiles.view | view | {"encoding": positions | {"tooltip": _seen(response)}}, _subtitle(response, tiles)
+    )
 
 
-def _seen(found: Planes) -> list[Specification]:
-    named = {"name": _title(found)} if _called(found) else {}
-    shares = {} if found.given_names or not found.names else {"share": "its share"}
+def _seen(response: Planes) -> list[Specification]:
+    named = {"name": _title(response)} if _called(response) else {}
+    shares = {} if response.given_names or not response.names else {"share": "its share"}
     return tooltips(place="cell", value=DISTANCE, count="training rows", **named, **shares)
 
 
-def _called(found: Planes) -> Sequence[str | None]:
+def _called(response: Planes) -> Sequence[str | None]:
     """Name of each cell; empty where there are none."""
-    return found.given_names or found.names or []
+    return response.given_names or response.names or []
 
 
-def _title(found: Planes) -> str:
-    return "name" if found.given_names else "most frequent class"
+def _title(response: Planes) -> str:
+    return "name" if response.given_names else "most frequent class"
 
 
-def _subtitle(found: Planes, tiles: Tiles) -> tuple[str, str]:
-    cells = f"{sum(found.hits)} training rows in {found.grid_height} × {found.grid_width} cells"
-    name = "; name: their most frequent class" if _written(found, tiles) and not found.given_names else ""
-    rows = f"Area of a disc: training rows of the cell, at most {max(found.hits)}{name}"
-    shown = rows if tiles.side >= COUNTED else f"At most {max(found.hits)} training rows in a cell"
-    return f"{cells}; topographic error {found.topographic_error:.3g}", shown
+def _subtitle(response: Planes, tiles: Tiles) -> tuple[str, str]:
+    cells = f"{sum(response.hits)} training rows in {response.grid_height} × {response.grid_width} cells"
+    name = "; name: their most frequent class" if _written(response, tiles) and not response.given_names else ""
+    rows = f"Area of a disc: training rows of the cell, at most {max(response.hits)}{name}"
+    shown = rows if tiles.side >= COUNTED else f"At most {max(response.hits)} training rows in a cell"
+    return f"{cells}; topographic error {response.topographic_error:.3g}", shown
 
 
-def _written(found: Planes, tiles: Tiles) -> bool:
+def _written(response: Planes, tiles: Tiles) -> bool:
     """True where names are texts: there are more than colours, and cells are large enough."""
-    return len(_names(found)) > CATEGORIES and tiles.side >= WRITTEN
+    return len(_names(response)) > CATEGORIES and tiles.side >= WRITTEN
 
 
-def _rows(found: Planes) -> Iterator[dict[str, JSON]]:
-    shares = None if found.given_names else found.name_shares
-    cells = zip(found.x, found.y, found.u_matrix, found.hits, strict=True)
-    named = zip(cells, _called(found) or repeat(None), shares or repeat(None), strict=False)
+def _rows(response: Planes) -> Iterator[dict[str, JSON]]:
+    shares = None if response.given_names else response.name_shares
+    cells = zip(response.x, response.y, response.u_matrix, response.hits, strict=True)
+    named = zip(cells, _called(response) or repeat(None), shares or repeat(None), strict=False)
     for place, ((x, y, value, hits), name, share) in enumerate(named):
         row: dict[str, JSON] = {"place": place, "x": x, "y": y, "value": value, "count": hits}
         yield row if name is None else row | {"name": printable(name)} | ({} if share is None else {"share": share})
@@ -84,29 +86,29 @@ def _shades() -> Specification:
     return {"field": "value", "type": "quantitative", "title": DISTANCE, "scale": scale, "legend": legend}
 
 
-def _marks(found: Planes, tiles: Tiles) -> list[Specification]:
+def _marks(response: Planes, tiles: Tiles) -> list[Specification]:
     """Discs of the rows, coloured by name where there are few names, and texts of many names."""
-    names = _names(found)
+    names = _names(response)
     if tiles.side < COUNTED:
         return []
-    if not _written(found, tiles):
+    if not _written(response, tiles):
         coloured = 0 < len(names) <= CATEGORIES
-        shade = {"color": colour("name", names, _title(found))} if coloured else {}
-        return [_discs(found, tiles, DISC, **shade)]
-    small = _discs(found, tiles, SMALL_DISC, yOffset={"value": -0.15 * tiles.side})
-    limit = STRONG * max((value for value in found.u_matrix if value is not None), default=0.0)
+        shade = {"color": colour("name", names, _title(response))} if coloured else {}
+        return [_discs(response, tiles, DISC, **shade)]
+    small = _discs(response, tiles, SMALL_DISC, yOffset={"value": -0.15 * tiles.side})
+    limit = STRONG * max((value for value in response.u_matrix if value is not None), default=0.0)
     styles = {"on_weak": f"datum.value <= {limit}", "on_strong": f"datum.value > {limit}"}
-    return [small, *(_texts(tiles, *one) for one in styles.items())]
+    return [small, *(_texts(tiles, *style) for style in styles.items())]
 
 
-def _names(found: Planes) -> list[str]:
+def _names(response: Planes) -> list[str]:
     """Names of cells, each once, in the order of the alphabet."""
-    return sorted({printable(name) for name in _called(found) if name is not None})
+    return sorted({printable(name) for name in _called(response) if name is not None})
 
 
-def _discs(found: Planes, tiles: Tiles, largest: float, **encoding: JSON) -> Specification:
+def _discs(response: Planes, tiles: Tiles, largest: float, **encoding: JSON) -> Specification:
     """largest: diameter of the disc of most rows, where adjacent cells are 1 apart."""
-    scale = {"domain": [0, max(found.hits)], "range": [0, (largest * tiles.side) ** 2]}
+    scale = {"domain": [0, max(response.hits)], "range": [0, (largest * tiles.side) ** 2]}
     size = {"field": "count", "type": "quantitative", "scale": scale, "legend": None}
     return {
         "transform": [{"filter": "datum.count > 0"}],
@@ -122,4 +124,4 @@ def _texts(tiles: Tiles, style: str, condition: str) -> Specification:
     return {"transform": where, **layer(mark, text={"field": "name", "type": "nominal"})}
 
 
-PLOT = Plot(title="U-matrix", applies=lambda of: QUERY.offered(of.subject.model), draw=draw)
+PLOT = Plot(title="U-matrix", applies=lambda source: QUERY.offered(source.subject.model), draw=draw)

@@ -41,21 +41,21 @@ class Raw(NamedTuple):
         """Raises InvalidData for infinities."""
         values = np.empty((table.num_rows, len(columns)), order="F")
         vocabularies: list[pa.Array | None] = []
-        for at, column in enumerate(columns):
+        for index, column in enumerate(columns):
             cells = table.column(column.name)
             words = None if column.kind.measured else distinct(cells)
-            values[:, at] = measured(cells, column.name) if words is None else codes(cells, words)
+            values[:, index] = measured(cells, column.name) if words is None else codes(cells, words)
             vocabularies.append(words)
         return cls(tuple(columns), values, tuple(vocabularies))
 
     def named(self, names: Sequence[str]) -> "Raw":
         """The same rows, only these columns, in this order."""
         places = {column.name: place for place, column in enumerate(self.columns)}
-        kept = [places[name] for name in names]
-        if kept == list(places.values()):
+        chosen = [places[name] for name in names]
+        if chosen == list(places.values()):
             return self
-        columns = tuple(self.columns[place] for place in kept)
-        return Raw(columns, self.values[:, kept], tuple(self.vocabularies[place] for place in kept))
+        columns = tuple(self.columns[place] for place in chosen)
+        return Raw(columns, self.values[:, chosen], tuple(self.vocabularies[place] for place in chosen))
 
 
 def measured(cells: Cells, name: str) -> Vector:
@@ -79,8 +79,8 @@ def measured(cells: Cells, name: str) -> Vector:
 
 def distinct(cells: Cells) -> pa.Array:
     """The different values that are not missing, ascending (texts by code point, False before True)."""
-    found = pc.unique(cells).drop_null()
-    return found.take(pc.sort_indices(found))
+    values = pc.unique(cells).drop_null()
+    return values.take(pc.sort_indices(values))
 
 
 def codes(cells: Cells, vocabulary: pa.Array, absent: float = UNSEEN) -> Vector:
@@ -89,9 +89,9 @@ def codes(cells: Cells, vocabulary: pa.Array, absent: float = UNSEEN) -> Vector:
     return _floats(pc.if_else(pc.is_valid(cells), places, pa.scalar(None, pa.float64())))
 
 
-def refuse_unseen(found: Vector, name: str) -> None:
+def refuse_unseen(positions: Vector, name: str) -> None:
     """Raises InvalidData for codes (n,) of missing values and of values without a level, naming rows."""
-    unknown = np.flatnonzero(~(found >= 0))
+    unknown = np.flatnonzero(~(positions >= 0))
     if unknown.size:
         faults = [
             Fault(pointer(row, name), "The model has no item of this name.", "unknown_item")

@@ -18,19 +18,19 @@ def date_faults(how: Dates, features: Mapping[str, str]) -> Iterator[Fault]:
             yield Fault(AT, detail, "missing")
         return
     for name, parts in how.items():
-        at = place("preprocessing", "dates", name)
+        pointer = place("preprocessing", "dates", name)
         if name not in features:
-            yield Fault(at, no_such("The features have no column", name, features), "unknown_column")
+            yield Fault(pointer, no_such("The features have no column", name, features), "unknown_column")
         elif features[name] != ColumnKind.DATETIME:
-            yield Fault(at, f"{name!r} is {features[name]}: only dates have such parts.", "not_a_date")
-        yield from _twice(parts, at)
+            yield Fault(pointer, f"{name!r} is {features[name]}: only dates have such parts.", "not_a_date")
+        yield from _twice(parts, pointer)
 
 
 def date_names(how: Dates, features: Mapping[str, str]) -> list[str]:
     """Columns that parts make for sure, of a request without faults: rows may show that dates have no time of day."""
     sure = isinstance(how, Mapping)
-    found = by_date(how, features).items()
-    return [name for date, parts in found for name in part_names(date, [p for p in parts if sure or p not in TIMED])]
+    dates = by_date(how, features).items()
+    return [name for date, parts in dates for name in part_names(date, [p for p in parts if sure or p not in TIMED])]
 
 
 def part_count(how: Dates, features: Mapping[str, str]) -> int:
@@ -38,7 +38,7 @@ def part_count(how: Dates, features: Mapping[str, str]) -> int:
     return sum(len(part_names(date, parts)) for date, parts in by_date(how, features).items())
 
 
-def _twice(parts: Sequence[DatePart], at: str) -> Iterator[Fault]:
+def _twice(parts: Sequence[DatePart], pointer: str) -> Iterator[Fault]:
     for i, part in enumerate(parts):
         if part in parts[:i]:
-            yield Fault(f"{at}/{i}", f"{part} is named twice.", "duplicate")
+            yield Fault(f"{pointer}/{i}", f"{part} is named twice.", "duplicate")

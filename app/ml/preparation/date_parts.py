@@ -26,7 +26,7 @@ from app.ml.preparation.request import DatePart, Dates
 
 AT = "/preprocessing/dates"
 DAY = 86_400.0
-FARTHEST = 1e13
+MAX_SECONDS = 1e13
 """Seconds from 1970 that are no date: about 300,000 years, beyond all that a table holds."""
 LABELS: Mapping[DatePart, tuple[str, ...]] = {
     "year": ("year",),
@@ -78,11 +78,11 @@ class DateParts(Body):
     def values(self, x: Matrix) -> Matrix:
         """(n, f) of seconds (n, 1)."""
         seconds = x[:, 0]
-        known = np.abs(seconds) < FARTHEST  # which NaN is not
-        fields = _fields(np.where(known, seconds, 0.0))
-        found = np.column_stack([column for part in self.parts for column in fields[part]])
-        found[~known] = np.nan
-        return found
+        is_near = np.abs(seconds) < MAX_SECONDS  # which NaN is not
+        fields = _fields(np.where(is_near, seconds, 0.0))
+        columns = np.column_stack([column for part in self.parts for column in fields[part]])
+        columns[~is_near] = np.nan
+        return columns
 
 
 def part_names(date: str, parts: Sequence[DatePart]) -> list[str]:
@@ -100,16 +100,18 @@ def learned_parts(how: Dates, raw: Raw) -> Iterator[DateParts]:
     Raises InvalidData where such a part is requested for this very date, or no part is left.
     """
     requested = by_date(how, {column.name: column.kind for column in raw.columns})
-    for at, column in enumerate(raw.columns):
+    for index, column in enumerate(raw.columns):
         parts = requested.get(column.name, ())
-        kept = [part for part in parts if part not in TIMED or _timed(raw.values[:, at])]
-        if len(kept) < len(parts) and (isinstance(how, Mapping) or not kept):
+        learnable = [part for part in parts if part not in TIMED or _timed(raw.values[:, index])]
+        if len(learnable) < len(parts) and (isinstance(how, Mapping) or not learnable):
             lead = f"The dates of {column.name!r} have no time of day"
             where = place("preprocessing", "dates", column.name) if isinstance(how, Mapping) else AT
-            fault = Fault(where, f"{lead}: leave out {' and '.join(sorted(set(parts) - set(kept)))}.", "no_time_of_day")
+            fault = Fault(
+                where, f"{lead}: leave out {' and '.join(sorted(set(parts) - set(learnable)))}.", "no_time_of_day"
+            )
             raise InvalidData(faults=[fault])
-        if kept:
-            yield DateParts(date=column.name, parts=tuple(kept))
+        if learnable:
+            yield DateParts(date=column.name, parts=tuple(learnable))
 
 
 def by_date(how: Dates, kinds: Mapping[str, str]) -> Mapping[str, Sequence[DatePart]]:
@@ -130,7 +132,7 @@ def _fields(seconds: Vector) -> Mapping[DatePart, Sequence[Vector]]:
     days, second = np.divmod(whole, int(DAY))
     year, month = np.divmod(days.astype("M8[D]").astype("M8[M]").astype(np.int64), 12)
     weekday, hour = (days + 3) % 7, second // 3600  # 1970 began on a Thursday
-    numbers = (one.astype(np.float64) for one in (year + 1970, month + 1, weekday, hour))
+    numbers = (field.astype(np.float64) for field in (year + 1970, month + 1, weekday, hour))
     alone: tuple[DatePart, ...] = ("year", "month", "weekday", "hour")
     return {
         **{part: (values,) for part, values in zip(alone, numbers, strict=True)},

@@ -13,8 +13,8 @@ from app.ml.preparation.functions import Function
 
 def ranged(inputs: Sequence[InputColumn], functions: Sequence[Function]) -> list[InputColumn]:
     """The inputs, without a range where a date beyond it is like one within."""
-    recurring = {one.date: one.period for one in functions if isinstance(one, DateParts)}
-    read = {name for one in functions if not isinstance(one, DateParts) for name in one.columns}
+    recurring = {function.date: function.period for function in functions if isinstance(function, DateParts)}
+    read = {name for function in functions if not isinstance(function, DateParts) for name in function.columns}
     return [
         column.model_copy(update={"minimum": None, "maximum": None})
         if column.name in recurring.keys() - read and _span(column) >= recurring[column.name]

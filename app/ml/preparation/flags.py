@@ -89,18 +89,21 @@ class RowFlags:
         """Flags of a contiguous raw matrix (n, p): in the order of `CODES`, then by column, the rows ascending."""
         inside = np.empty(raw.shape, bool)
         if outside.ready:
-            found = outside.lean(raw, self.first, self.last, inside)
+            outside_count = outside.lean(raw, self.first, self.last, inside)
         else:
             np.greater_equal(raw, self.first[: len(self.inputs)], out=inside)
             inside &= raw <= self.last[: len(self.inputs)]
-            found = inside.size - np.count_nonzero(inside)
-        return self.of(raw, inside, found) if found else ()
+            outside_count = inside.size - np.count_nonzero(inside)
+        return self.of(raw, inside, outside_count) if outside_count else ()
 
-    def of(self, raw: Matrix, inside: Truths, found: int) -> tuple[Flagged, ...]:
-        """Flags as of `flags`. inside: (n, p) values within range, which need no look; all but `found`."""
+    def of(self, raw: Matrix, inside: Truths, outside_count: int) -> tuple[Flagged, ...]:
+        """Flags as of `flags`. inside: (n, p) values within range, which need no look; all but `outside_count`."""
         width, inputs = len(self.inputs), self.inputs
         if grouped.ready:
-            rows, groups = np.empty(found, np.intp), np.empty((2, min(found, KINDS_OF_DOUBT * width)), np.intp)
+            rows, groups = (
+                np.empty(outside_count, np.intp),
+                np.empty((2, min(outside_count, KINDS_OF_DOUBT * width)), np.intp),
+            )
             count = grouped.lean(raw, inside, self.absent, self.missing, self.imputes, rows, groups)
             keys, ends = groups[:, :count].tolist()
         else:
@@ -123,5 +126,5 @@ class RowFlags:
         codes = np.where(empty, np.where(self.imputes[places], EMPTY, lacking), present)
         keys = places + len(self.inputs) * codes
         order = keys.argsort(kind="stable")[np.count_nonzero(codes == NO_DOUBT) :]
-        found, counts = np.unique(keys[order], return_counts=True)
-        return found.tolist(), counts.cumsum().tolist(), rows[order]
+        used_keys, counts = np.unique(keys[order], return_counts=True)
+        return used_keys.tolist(), counts.cumsum().tolist(), rows[order]

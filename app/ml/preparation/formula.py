@@ -75,8 +75,8 @@ def evaluate(formula: Formula, values: Mapping[str, Vector]) -> Vector:
                     stack[-arity:] = [_OPERATIONS[name](*arguments)]
                 case _:
                     stack.append(np.float64(step))
-        (found,) = stack
-        return np.where(np.isfinite(found), found, np.nan)
+        (result,) = stack
+        return np.where(np.isfinite(result), result, np.nan)
 
 
 def quoted(name: str) -> str:
@@ -146,15 +146,15 @@ def _tokens(text: str) -> Iterator[_Token]:
         if text[place].isspace():
             place += 1
             continue
-        found = _TOKEN.match(text, place)
-        if found is None:
+        match = _TOKEN.match(text, place)
+        if match is None:
             raise Misread(place + 1, "no number, name or sign begins here.")
-        kind = str(found.lastgroup)
+        kind = str(match.lastgroup)
         if kind == "quoted":
-            yield _Token("name", found[kind].replace("``", "`"), place + 1, quoted=True)
+            yield _Token("name", match[kind].replace("``", "`"), place + 1, quoted=True)
         else:
-            yield _Token(kind, found[kind], place + 1)
-        place = found.end()
+            yield _Token(kind, match[kind], place + 1)
+        place = match.end()
     yield _Token("end", "", len(text) + 1)
 
 
@@ -234,8 +234,8 @@ class _Reader:
 
     def _call(self, function: _Token) -> None:
         if function.text not in _FUNCTIONS:
-            known = ", ".join(sorted(_FUNCTIONS))
-            raise Misread(function.position, f"there is no such function; there are {known}.")
+            names = ", ".join(sorted(_FUNCTIONS))
+            raise Misread(function.position, f"there is no such function; there are {names}.")
         self._sum()
         arity = 1
         while self._taken(","):

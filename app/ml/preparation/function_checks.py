@@ -19,73 +19,73 @@ def function_faults(how: Preprocessing, features: Mapping[str, str]) -> Iterator
     """features: the kind of each column to learn from. Imputation comes first: functions see what it fills in."""
     yield from imputation_faults(how.imputation, features)
     yield from date_faults(how.dates, features)
-    for place, one in enumerate(how.basis):
-        if isinstance(one, Expression):
-            yield from _formula_faults(one, f"{AT}/{place}", features)
-        elif isinstance(one, Polynomial) and one.columns is None and not _numeric(features):
+    for place, function in enumerate(how.basis):
+        if isinstance(function, Expression):
+            yield from _formula_faults(function, f"{AT}/{place}", features)
+        elif isinstance(function, Polynomial) and function.columns is None and not _numeric(features):
             yield Fault(f"{AT}/{place}", "There is no numeric input to take powers of.", "missing")
         else:
-            yield from _listed_faults(one.columns or (), f"{AT}/{place}", features)
+            yield from _listed_faults(function.columns or (), f"{AT}/{place}", features)
     if (width := functions(how, features)) > MOST_COLUMNS:
-        at = AT if how.basis else "/preprocessing/dates"
-        yield Fault(at, f"These functions make {width} columns; {MOST_COLUMNS} are allowed.", "too_many_columns")
+        pointer = AT if how.basis else "/preprocessing/dates"
+        yield Fault(pointer, f"These functions make {width} columns; {MOST_COLUMNS} are allowed.", "too_many_columns")
 
 
 def functions(how: Preprocessing, features: Mapping[str, str]) -> int:
     """Columns that the functions make."""
-    return part_count(how.dates, features) + sum(_width(one, features) for one in how.basis)
+    return part_count(how.dates, features) + sum(_width(function, features) for function in how.basis)
 
 
 def function_names(how: Preprocessing, features: Mapping[str, str]) -> list[str]:
     """Names of functions without faults that are known before any row: scaled powers are named by the scale."""
-    known = [one for one in how.basis if how.scale == "none" or not isinstance(one, Polynomial)]
-    made = [name for one in learned(known, _numeric(features), {}, scaled=False) for name in one.names]
+    unscaled = [function for function in how.basis if how.scale == "none" or not isinstance(function, Polynomial)]
+    made = [name for function in learned(unscaled, _numeric(features), {}, scaled=False) for name in function.names]
     return [*date_names(how.dates, features), *made]
 
 
 def named_kinds(how: Preprocessing, features: Mapping[str, str]) -> dict[str, str]:
     """Kinds of the columns that parameters may name: of inputs, but dates that parts replace, and of functions."""
-    listed = {name for one in how.basis if isinstance(one, Polynomial) for name in one.columns or ()}
+    listed = {name for function in how.basis if isinstance(function, Polynomial) for name in function.columns or ()}
     replaced = by_date(how.dates, features).keys() - listed
-    kept = {name: kind for name, kind in features.items() if name not in replaced}
-    return kept | dict.fromkeys(function_names(how, features), ColumnKind.NUMERIC)
+    remaining = {name: kind for name, kind in features.items() if name not in replaced}
+    return remaining | dict.fromkeys(function_names(how, features), ColumnKind.NUMERIC)
 
 
-def _width(one: BasisFunction, features: Mapping[str, str]) -> int:
-    if isinstance(one, Expression):
+def _width(function: BasisFunction, features: Mapping[str, str]) -> int:
+    if isinstance(function, Expression):
         return 1
-    if isinstance(one, Picture):
-        return 2 * one.strips + 2
-    return term_count(len(one.columns or _numeric(features)), one.degree, one.interactions)
+    if isinstance(function, Picture):
+        return 2 * function.strips + 2
+    return term_count(len(function.columns or _numeric(features)), function.degree, function.interactions)
 
 
 def _numeric(features: Mapping[str, str]) -> list[str]:
     return [name for name, kind in features.items() if kind == ColumnKind.NUMERIC]
 
 
-def _listed_faults(names: Sequence[str], at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+def _listed_faults(names: Sequence[str], pointer: str, features: Mapping[str, str]) -> Iterator[Fault]:
     seen: set[str] = set()
     for place, name in enumerate(names):
-        yield from _column_faults(name, f"{at}/columns/{place}", features)
+        yield from _column_faults(name, f"{pointer}/columns/{place}", features)
         if name in seen:
-            yield Fault(f"{at}/columns/{place}", "This column is named twice.", "duplicate")
+            yield Fault(f"{pointer}/columns/{place}", "This column is named twice.", "duplicate")
         seen.add(name)
 
 
-def _formula_faults(one: Expression, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+def _formula_faults(expression: Expression, pointer: str, features: Mapping[str, str]) -> Iterator[Fault]:
     try:
-        read = columns(parse(one.expression))
+        read = columns(parse(expression.expression))
     except Misread as misread:
-        yield Fault(f"{at}/expression", str(misread), "bad_expression")
+        yield Fault(f"{pointer}/expression", str(misread), "bad_expression")
         return
     if not read:
-        yield Fault(f"{at}/expression", "This formula reads no column.", "bad_expression")
+        yield Fault(f"{pointer}/expression", "This formula reads no column.", "bad_expression")
     for name in read:
-        yield from _column_faults(name, f"{at}/expression", features)
+        yield from _column_faults(name, f"{pointer}/expression", features)
 
 
-def _column_faults(name: str, at: str, features: Mapping[str, str]) -> Iterator[Fault]:
+def _column_faults(name: str, pointer: str, features: Mapping[str, str]) -> Iterator[Fault]:
     if name not in features:
-        yield Fault(at, no_such("The features have no column", name, features), "unknown_column")
+        yield Fault(pointer, no_such("The features have no column", name, features), "unknown_column")
     elif not ColumnKind(features[name]).measured:
-        yield Fault(at, f"{name!r} is {features[name]}: functions are of numbers.", "not_a_number")
+        yield Fault(pointer, f"{name!r} is {features[name]}: functions are of numbers.", "not_a_number")

@@ -86,24 +86,24 @@ class Powers(Body):
     def _steps(self) -> list[tuple[Labels, Labels]]:
         """For each degree: which terms of the degree before, and which columns, have its terms as their products."""
         before: dict[Term, int] = {(j,): j for j in range(len(self.columns))}
-        found = []
+        steps = []
         for degree in range(2, self.degree + 1):
             level = [term for term in self.terms if len(term) == degree]
-            found.append((np.array([before[t[:-1]] for t in level]), np.array([t[-1] for t in level])))
+            steps.append((np.array([before[t[:-1]] for t in level]), np.array([t[-1] for t in level])))
             before = {term: place for place, term in enumerate(level)}
-        return found
+        return steps
 
     def expanded(self) -> Iterator[dict[Term, float]]:
         """Each term as a sum of terms of x, () being 1: the binomial theorem for every column."""
         for term in self.terms:
             powers = [(j, term.count(j)) for j in sorted(set(term))]
             parts: dict[Term, float] = {}
-            for kept in product(*(range(k + 1) for _, k in powers)):
+            for exponents in product(*(range(k + 1) for _, k in powers)):
                 factors = [
                     comb(k, i) * (-self.middle[j]) ** (k - i) / self.unit[j] ** k
-                    for (j, k), i in zip(powers, kept, strict=True)
+                    for (j, k), i in zip(powers, exponents, strict=True)
                 ]
-                parts[tuple(j for (j, _), i in zip(powers, kept, strict=True) for _ in range(i))] = prod(factors)
+                parts[tuple(j for (j, _), i in zip(powers, exponents, strict=True) for _ in range(i))] = prod(factors)
             yield parts
 
 
@@ -125,8 +125,8 @@ class Formulated(Body):
         return self.names
 
     def values(self, x: Matrix) -> Matrix:
-        own = {name: np.ascontiguousarray(x[:, place]) for place, name in enumerate(self.columns)}
-        return evaluate(self._formula, own)[:, None]
+        columns_by_name = {name: np.ascontiguousarray(x[:, place]) for place, name in enumerate(self.columns)}
+        return evaluate(self._formula, columns_by_name)[:, None]
 
     @cached_property
     def _formula(self) -> Formula:
@@ -165,9 +165,9 @@ class Basis:
         """(n, f) from the raw matrix; NaN where a function has no value."""
         with np.errstate(all="ignore"):
             parts = [function.values(raw[:, self._reads(function)]) for function in self.functions]
-        found = np.concatenate(parts, axis=1)
-        found[~np.isfinite(found)] = np.nan
-        return found
+        values = np.concatenate(parts, axis=1)
+        values[~np.isfinite(values)] = np.nan
+        return values
 
     def wide(self, raw: Matrix) -> Matrix:
         """(n, p + f)."""
@@ -175,9 +175,9 @@ class Basis:
 
     def undefined(self, raw: Matrix, values: Matrix) -> NDArray[np.bool_]:
         """(n, f): where a function has no value though nothing that it reads is missing. values: `of(raw)`."""
-        given = [~np.isnan(raw[:, self._reads(function)]).any(axis=1) for function in self.functions]
+        defined = [~np.isnan(raw[:, self._reads(function)]).any(axis=1) for function in self.functions]
         widths = [len(function.names) for function in self.functions]
-        return np.isnan(values) & np.repeat(np.column_stack(given), widths, axis=1)
+        return np.isnan(values) & np.repeat(np.column_stack(defined), widths, axis=1)
 
     def affine(self) -> Affine:
         """The wide matrix's columns from those of `plain_names`."""
@@ -206,24 +206,24 @@ class Basis:
 
 
 def learned(
-    requested: Sequence[BasisFunction], numbers: Sequence[str], found: Mapping[str, Spread], *, scaled: bool
+    requested: Sequence[BasisFunction], numbers: Sequence[str], spreads: Mapping[str, Spread], *, scaled: bool
 ) -> tuple[Function, ...]:
     """numbers: the numeric inputs. found: how measured inputs are spread on the training rows."""
     functions: list[Function] = []
-    for one in requested:
-        if isinstance(one, Expression):
-            functions.append(Formulated(expression=one.expression))
+    for function in requested:
+        if isinstance(function, Expression):
+            functions.append(Formulated(expression=function.expression))
             continue
-        if isinstance(one, Picture):
-            functions.append(Pixels(pixels=tuple(one.columns), width=one.width, strips=one.strips))
+        if isinstance(function, Picture):
+            functions.append(Pixels(pixels=tuple(function.columns), width=function.width, strips=function.strips))
             continue
-        if one.degree == 1:
+        if function.degree == 1:
             continue  # the columns themselves are there anyway
-        names = tuple(one.columns or numbers)
-        centres = [_centre(found[name]) if scaled else (0.0, 1.0) for name in names]
+        names = tuple(function.columns or numbers)
+        centres = [_centre(spreads[name]) if scaled else (0.0, 1.0) for name in names]
         middle, unit = zip(*centres, strict=True)
         functions.append(
-            Powers(columns=names, degree=one.degree, interactions=one.interactions, middle=middle, unit=unit)
+            Powers(columns=names, degree=function.degree, interactions=function.interactions, middle=middle, unit=unit)
         )
     return tuple(functions)
 
@@ -237,13 +237,13 @@ def term_count(columns: int, degree: int, interactions: bool) -> int:
     return comb(columns + degree, degree) - columns - 1 if interactions else columns * (degree - 1)
 
 
-def _centre(found: Spread) -> tuple[float, float]:
+def _centre(spread: Spread) -> tuple[float, float]:
     """The middle of a range, and a power of two not below half of its length."""
-    half = found.high / 2 - found.low / 2
+    half = spread.high / 2 - spread.low / 2
     if half == 0:
-        return found.low, 1.0
+        return spread.low, 1.0
     unit = 1 / near_one(half)
-    return round((found.low / 2 + found.high / 2) / unit * COARSE) / COARSE * unit, unit
+    return round((spread.low / 2 + spread.high / 2) / unit * COARSE) / COARSE * unit, unit
 
 
 def _named(term: Term, factors: Sequence[str]) -> str:

@@ -56,14 +56,14 @@ class Pixels(Body):
         sides = [ink.sum(axis=2), ink.sum(axis=1)]
         black = ink > 0.5
         origins = [_barycentre(side) for side in sides]
-        unit = np.maximum(*(_reach(black.any(axis=axis), at) for axis, at in zip((2, 1), origins, strict=True)))
-        shares = [_shares(side, at, unit, self.strips) for side, at in zip(sides, origins, strict=True)]
+        unit = np.maximum(*(_reach(black.any(axis=axis), origin) for axis, origin in zip((2, 1), origins, strict=True)))
+        shares = [_shares(side, origin, unit, self.strips) for side, origin in zip(sides, origins, strict=True)]
         upright, level = (np.abs(np.diff(_framed(ink), axis=axis)).sum(axis=(1, 2)) for axis in (2, 1))
         edges = upright + level
         result = np.column_stack([upright / edges, edges / (4 * np.sqrt(sides[0].sum(axis=1)))])
-        found = np.concatenate([*shares, result], axis=1)
-        found[even] = 0.0
-        return found
+        features = np.concatenate([*shares, result], axis=1)
+        features[even] = 0.0
+        return features
 
 
 def _framed(ink: Matrix) -> Matrix:
@@ -72,8 +72,8 @@ def _framed(ink: Matrix) -> Matrix:
 
 def _barycentre(ink: Matrix) -> Vector:
     """Barycentre of ink (n, m) in pixels from 0 to m."""
-    at: Vector = ink @ (np.arange(ink.shape[1]) + 0.5) / ink.sum(axis=1)
-    return at
+    barycentre: Vector = ink @ (np.arange(ink.shape[1]) + 0.5) / ink.sum(axis=1)
+    return barycentre
 
 
 def _reach(black: Matrix, origin: Vector) -> Vector:

@@ -31,20 +31,20 @@ def learned_fills(
 
     spreads: by name, moments of columns of more rows than these, where these are a sample.
     """
-    found: dict[str, Fill] = {}
+    fills: dict[str, Fill] = {}
     for place, column in enumerate(raw.columns):
         strategy = None if isinstance(how, str) else how.get(column.name)
         if strategy is None or strategy == "level":
             continue
         if strategy == "mean" and column.name in spreads:
-            found[column.name] = spreads[column.name].mean
+            fills[column.name] = spreads[column.name].mean
             continue
         values = raw.values[rows, place]
         words = raw.vocabularies[place]
         fill = _fill(strategy, column.kind, values[~np.isnan(values)], words)
         if fill is not None:
-            found[column.name] = fill
-    return found
+            fills[column.name] = fill
+    return fills
 
 
 def _fill(strategy: Strategy, kind: ColumnKind, present: Vector, words: pa.Array | None) -> Fill | None:
@@ -62,15 +62,15 @@ def _fill(strategy: Strategy, kind: ColumnKind, present: Vector, words: pa.Array
 
 def constant_fill(strategy: Constant, kind: ColumnKind) -> Fill | None:
     """The constant as the raw matrix has it; None where it is no value of this kind."""
-    given = strategy.constant
+    constant = strategy.constant
     if kind == ColumnKind.DATETIME:
-        time = moments(pa.array([given if isinstance(given, str) else ""]), "YMD")
+        time = moments(pa.array([constant if isinstance(constant, str) else ""]), "YMD")
         return None if time.null_count else float(measured(time, "")[0])
     if kind == ColumnKind.BOOLEAN:
-        return float(given) if isinstance(given, bool) else None
+        return float(constant) if isinstance(constant, bool) else None
     if kind == ColumnKind.NUMERIC:
-        return None if isinstance(given, bool | str) else float(given)
-    return given if isinstance(given, str) else None
+        return None if isinstance(constant, bool | str) else float(constant)
+    return constant if isinstance(constant, str) else None
 
 
 def filled_words(values: Vector, words: pa.Array, fill: Fill | None) -> tuple[Vector, pa.Array]:
@@ -78,19 +78,19 @@ def filled_words(values: Vector, words: pa.Array, fill: Fill | None) -> tuple[Ve
     lacking = np.isnan(values)
     if fill is None or not lacking.any():
         return values, words
-    own = pa.array([fill], words.type)
-    extended = distinct(pa.concat_arrays([words, own]))
-    found = np.full(values.size, codes(own, extended)[0])
-    found[~lacking] = codes(words, extended)[values[~lacking].astype(np.intp)]
-    return found, extended
+    fill_word = pa.array([fill], words.type)
+    extended = distinct(pa.concat_arrays([words, fill_word]))
+    filled = np.full(values.size, codes(fill_word, extended)[0])
+    filled[~lacking] = codes(words, extended)[values[~lacking].astype(np.intp)]
+    return filled, extended
 
 
 def filled_numbers(values: Matrix, columns: Sequence[RawColumn], fills: Mapping[str, Fill]) -> Matrix:
     """Numbers (n, p) of a table read for training with these values in place of missing ones."""
     if not fills:
         return values
-    own = [fills.get(column.name, np.nan) for column in columns]
-    return filled(values, np.array([np.nan if isinstance(fill, str) else fill for fill in own]))
+    column_fills = [fills.get(column.name, np.nan) for column in columns]
+    return filled(values, np.array([np.nan if isinstance(fill, str) else fill for fill in column_fills]))
 
 
 def filled(raw: Matrix, fills: Vector | None) -> Matrix:

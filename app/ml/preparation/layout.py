@@ -41,13 +41,17 @@ class Layout:
         if not self.keeps_categories:
             for place in self.indicated:
                 names += [f"{self.basis.inputs[place]}={level}" for level in self.codes.names(place)]
-        encoded = [f"{self.basis.inputs[one.place]}{suffix}" for one in self.encodings for suffix in one.suffixes]
+        encoded = [
+            f"{self.basis.inputs[encoding.place]}{suffix}"
+            for encoding in self.encodings
+            for suffix in encoding.suffixes
+        ]
         return (*names, *encoded)
 
     @cached_property
     def width(self) -> int:
         """d, the number of columns of the matrix."""
-        return self.plain_width + sum(len(one.suffixes) for one in self.encodings)
+        return self.plain_width + sum(len(encoding.suffixes) for encoding in self.encodings)
 
     @cached_property
     def plain_width(self) -> int:
@@ -59,8 +63,8 @@ class Layout:
         """(d,) the number of level codes of each column of the matrix, 0 for numbers; for `Data.levels`."""
         levels = np.zeros(self.width, np.intp)
         if self.keeps_categories:
-            own = np.where(self.codes.categorical, np.maximum(self.codes.counts, 1), 0)
-            levels[: self.plain_width] = np.append(own, np.zeros(self.basis.width, np.intp))[self.direct]
+            level_counts = np.where(self.codes.categorical, np.maximum(self.codes.counts, 1), 0)
+            levels[: self.plain_width] = np.append(level_counts, np.zeros(self.basis.width, np.intp))[self.direct]
         return levels
 
     @cached_property
@@ -75,18 +79,22 @@ class Layout:
     def sources(self) -> Labels:
         """(d,) the input that each column of the matrix is made of; -1 for a function of several inputs."""
         made = [
-            np.full(len(one.names), self.basis.inputs.index(one.date) if isinstance(one, DateParts) else -1, np.intp)
-            for one in self.basis.functions
+            np.full(
+                len(function.names),
+                self.basis.inputs.index(function.date) if isinstance(function, DateParts) else -1,
+                np.intp,
+            )
+            for function in self.basis.functions
         ]
         wide = np.concatenate([np.arange(len(self.basis.inputs)), *made])
         levels = [] if self.keeps_categories else [np.repeat(self.indicated, self._sizes)]
-        encoded = [np.full(len(one.suffixes), one.place, np.intp) for one in self.encodings]
+        encoded = [np.full(len(encoding.suffixes), encoding.place, np.intp) for encoding in self.encodings]
         return np.concatenate([wide[self.direct], *levels, *encoded])
 
     @cached_property
     def categories(self) -> Labels:
         """(d,) the input whose categories a column indicates, or that is true or false itself; -1 for others."""
-        flags = np.array([one.kind == ColumnKind.BOOLEAN for one in self.codes.inputs], np.bool_)
+        flags = np.array([column.kind == ColumnKind.BOOLEAN for column in self.codes.inputs], np.bool_)
         plain, result = np.arange(self.width) < self.direct.size, self.sources.copy()
         result[plain & ~np.append(flags, False)[result]] = -1
         result[self.plain_width :] = -1
@@ -95,7 +103,7 @@ class Layout:
     @cached_property
     def indicated(self) -> Labels:
         """Categorical inputs with an indicator for each level."""
-        encoded = [one.place for one in self.encodings]
+        encoded = [encoding.place for encoding in self.encodings]
         return np.setdiff1d(np.flatnonzero(self.codes.categorical), encoded).astype(np.intp)
 
     @cached_property
@@ -112,9 +120,9 @@ class Layout:
     def _used(self) -> Truths:
         """(p + f,) columns of the wide matrix that the matrix has, itself or as indicators."""
         functions, inputs = self.basis.functions, self.basis.inputs
-        kept = {name for one in functions if isinstance(one, Powers) for name in one.columns}
-        dated = {one.date for one in functions if isinstance(one, DateParts)}
-        read = {name for one in functions if not isinstance(one, Powers) for name in one.columns}
-        dropped = (dated if self.keeps_inputs else read) - kept
-        dropped |= {inputs[one.place] for one in self.encodings}
+        used_by_powers = {name for function in functions if isinstance(function, Powers) for name in function.columns}
+        dated = {function.date for function in functions if isinstance(function, DateParts)}
+        read = {name for function in functions if not isinstance(function, Powers) for name in function.columns}
+        dropped = (dated if self.keeps_inputs else read) - used_by_powers
+        dropped |= {inputs[encoding.place] for encoding in self.encodings}
         return np.array([name not in dropped for name in inputs] + [True] * self.basis.width, np.bool_)

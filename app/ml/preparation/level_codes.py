@@ -60,14 +60,14 @@ class LevelCodes:
         """(p,) what stands for a missing value in the raw matrix, NaN of inputs without; None: no input has any."""
         if not fills:
             return None
-        found = np.full(len(self.inputs), np.nan)
+        filling = np.full(len(self.inputs), np.nan)
         for place, column in enumerate(self.inputs):
             fill = fills.get(column.name, np.nan)
-            found[place] = self.of(place, [fill])[0] if isinstance(fill, str) else fill
-        return found
+            filling[place] = self.of(place, [fill])[0] if isinstance(fill, str) else fill
+        return filling
 
     def of(self, place: int, levels: Sequence[str]) -> Vector:
         """The code that each of these values of a categorical input has, and that of any other value."""
-        own = {level: float(code) for code, level in enumerate(self.inputs[place].levels or ())}
+        code_of = {level: float(code) for code, level in enumerate(self.inputs[place].levels or ())}
         other = float(self.absent[place])
-        return np.array([*(own.get(level, other) for level in levels), other])
+        return np.array([*(code_of.get(level, other) for level in levels), other])

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.sparse_rows import SparseRows, beside
-from app.ml.numerics.scaling import FAR
+from app.ml.numerics.scaling import MAX_MULTIPLIABLE
 from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.imputation import filled
 from app.ml.preparation.layout import Layout
@@ -29,7 +29,7 @@ class MatrixWriter:
         wide = layout.basis.wide(raw)
         used = wide if direct.size == wide.shape[1] else wide[:, direct]
         if layout.encodings:
-            x[:, width:] = np.hstack([one.of(raw[:, one.place]) for one in layout.encodings])
+            x[:, width:] = np.hstack([encoding.of(raw[:, encoding.place]) for encoding in layout.encodings])
         if layout.keeps_categories:
             plain = x[:, :width]
             plain[...] = used
@@ -67,10 +67,10 @@ class MatrixWriter:
         places = self.layout.indicated
         levels = raw[:, places]
         np.copyto(levels, self.layout.codes.of_missing[places], where=np.isnan(levels))
-        rows, found = np.nonzero(levels != UNSEEN)
-        return rows, self.layout.starts[found] + levels[rows, found].astype(np.intp)
+        rows, columns = np.nonzero(levels != UNSEEN)
+        return rows, self.layout.starts[columns] + levels[rows, columns].astype(np.intp)
 
 
 def near(numbers: Matrix) -> Matrix:
     """The same array, its numbers at most so large that they can be computed with."""
-    return np.clip(numbers, -FAR, FAR, out=numbers)
+    return np.clip(numbers, -MAX_MULTIPLIABLE, MAX_MULTIPLIABLE, out=numbers)

@@ -116,8 +116,10 @@ class Preparation:
         if not places.size:
             return made
         codes = filled(coded(raw, rows, code_tables(made.codes, raw)), made.fills)[:, places]
-        encodings, own = encode(places.tolist(), levels[places].tolist(), codes, outcome, rows=rows, scaled=scale)
-        return replace(made, encodings=encodings, out_of_fold=OutOfFold.of(raw.values, rows, own))
+        encodings, fold_values = encode(
+            places.tolist(), levels[places].tolist(), codes, outcome, rows=rows, scaled=scale
+        )
+        return replace(made, encodings=encodings, out_of_fold=OutOfFold.of(raw.values, rows, fold_values))
 
     @cached_property
     def codes(self) -> LevelCodes:
@@ -190,9 +192,9 @@ class Preparation:
             raise ValueError("a raw matrix has a column for each input")
         if way == "scaled" and standardise.ready:
             x, inside = np.empty(raw.shape), np.empty(raw.shape, np.bool_)
-            found = standardise.lean(raw, doubts.first, doubts.last, inside, offset, scale, x)
-            flags = doubts.of(raw, inside, found) if found else ()
-            return flags, self._matrix(raw) if _imputed(flags) else near(x) if found else x
+            outside_count = standardise.lean(raw, doubts.first, doubts.last, inside, offset, scale, x)
+            flags = doubts.of(raw, inside, outside_count) if outside_count else ()
+            return flags, self._matrix(raw) if _imputed(flags) else near(x) if outside_count else x
         flags = doubts.flags(raw)
         if way == "raw":
             return flags, raw

@@ -24,8 +24,8 @@ class Projected(Preparation):
 
     @classmethod
     def chained(cls, front: Preparation, projection: FittedLearner, behind: Preparation) -> "Projected":
-        own = {field.name: getattr(front, field.name) for field in fields(Preparation)}
-        return cls(**own, front=front, projection=projection, behind=behind)
+        front_fields = {field.name: getattr(front, field.name) for field in fields(Preparation)}
+        return cls(**front_fields, front=front, projection=projection, behind=behind)
 
     @cached_property
     def layout(self) -> Layout:

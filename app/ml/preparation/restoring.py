@@ -64,7 +64,9 @@ def _imputed(preparation: Preparation, place: int) -> JSON:
     if column.levels is not None:
         code = fills[place] if fills is not None and named else codes.of_missing[place]
         return None if code == UNSEEN else codes.names(place)[int(code)]
-    replaced = any(isinstance(one, DateParts) and one.date == column.name for one in preparation.functions)
+    replaced = any(
+        isinstance(function, DateParts) and function.date == column.name for function in preparation.functions
+    )
     if not named and (preparation.keeps_missing or replaced):
         return None
     value = float(preparation.learned.fill[place])
@@ -75,19 +77,21 @@ def _restored(preparation: Preparation, place: int, x: Matrix) -> tuple[list[JSO
     """The values of an input, and the share of each in the row where it is a category."""
     layout, column = preparation.layout, preparation.inputs[place]
     if place in layout.indicated and not layout.keeps_categories:
-        at = int(np.flatnonzero(layout.indicated == place)[0])
+        position = int(np.flatnonzero(layout.indicated == place)[0])
         names = layout.codes.names(place)
-        start = int(layout.starts[at])
+        start = int(layout.starts[position])
         return _likeliest(names, x[:, start : start + len(names)])
     wide = place if place in layout.direct else _elapsed(preparation, place)
     if wide is None:
         return [None] * len(x), None
-    at = int(np.flatnonzero(layout.direct == wide)[0])
+    position = int(np.flatnonzero(layout.direct == wide)[0])
     if column.levels is not None:
-        return _likeliest(layout.codes.names(place), x[:, at, None] == np.arange(len(layout.codes.names(place))))
+        return _likeliest(layout.codes.names(place), x[:, position, None] == np.arange(len(layout.codes.names(place))))
     offset, scale = preparation.scaling.units
     with np.errstate(over="ignore"):  # what is not finite is null
-        return _measured(column, (x[:, at] * scale[at] + offset[at]) * (1.0 if wide == place else DAY))
+        return _measured(
+            column, (x[:, position] * scale[position] + offset[position]) * (1.0 if wide == place else DAY)
+        )
 
 
 def _elapsed(preparation: Preparation, place: int) -> int | None:
@@ -115,10 +119,10 @@ def _measured(column: InputColumn, values: Vector) -> tuple[list[JSON], Vector |
         codes = shares.argmax(axis=1)
         truths = [None if np.isnan(value) else bool(code) for code, value in zip(codes, values, strict=True)]
         return truths, np.nan_to_num(np.clip(shares.max(axis=1), 0.0, 1.0))
-    found = [value if np.isfinite(value) else None for value in values.tolist()]
+    cells = [value if np.isfinite(value) else None for value in values.tolist()]
     if column.kind == ColumnKind.DATETIME:
-        return [None if value is None else _moment(value) for value in found], None
-    return found, None
+        return [None if value is None else _moment(value) for value in cells], None
+    return cells, None
 
 
 def _moment(seconds: float) -> str | None:

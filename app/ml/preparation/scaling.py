@@ -47,8 +47,8 @@ class Scaling:
         offset, scale = self.units
         wide, width = self.layout.direct, self.layout.width
         matrix, shift = self.layout.basis.affine()
-        own = scipy.sparse.csr_array(matrix[wide][:, wide])
+        inputs = scipy.sparse.csr_array(matrix[wide][:, wide])
         indicators = scipy.sparse.eye_array(width - wide.size)
         shift = np.append(shift[wide], np.zeros(width - wide.size))
-        columns = scipy.sparse.block_diag([own, indicators], "csr")
+        columns = scipy.sparse.block_diag([inputs, indicators], "csr")
         return Affine(scipy.sparse.csr_array(columns.multiply(1 / scale[:, None])), (shift - offset) / scale)

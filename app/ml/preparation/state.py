@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
-from app.ml.numerics.scaling import FAR, Spread, spread
+from app.ml.numerics.scaling import MAX_MULTIPLIABLE, Spread, spread
 from app.ml.preparation.arrow_columns import Raw, RawColumn
 from app.ml.preparation.date_parts import DateParts, learned_parts
 from app.ml.preparation.functions import Basis, learned
@@ -65,14 +65,14 @@ def learn(
     all. centred: whether a column's 0 may move for it.
     """
     as_wanted = partial(_number, how=how, scaled=scaled, centred=centred)
-    inputs, facts, found = [], [], {}
+    inputs, facts, spread_of = [], [], {}
     for place, column in enumerate(raw.columns):
         values, words = raw.values[rows, place], raw.vocabularies[place]
         complete = None if np.isnan(values).any() else True
         if words is None:
-            found[column.name] = spreads.get(column.name) or spread(values)
-            inputs.append(_measured_input(column, found[column.name], complete=complete))
-            facts.append(as_wanted(column.name, values, found[column.name], fill=fills.get(column.name)))
+            spread_of[column.name] = spreads.get(column.name) or spread(values)
+            inputs.append(_measured_input(column, spread_of[column.name], complete=complete))
+            facts.append(as_wanted(column.name, values, spread_of[column.name], fill=fills.get(column.name)))
         else:
             values, words = filled_words(values, words, fills.get(column.name))
             levels, other = _levels(values, words, how.max_levels)
@@ -82,12 +82,12 @@ def learn(
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
     numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
     parts = learned_parts(how.dates, raw)
-    functions = (*parts, *learned(how.basis, numbers, found, scaled=how.scale != "none" and centred))
+    functions = (*parts, *learned(how.basis, numbers, spread_of, scaled=how.scale != "none" and centred))
     basis = Basis(tuple(column.name for column in inputs), functions)
     if functions:
-        known = filled_numbers(raw.values[rows], raw.columns, fills)
-        table = basis.of(known)
-        _defined(basis, known, table, how)
+        complete_values = filled_numbers(raw.values[rows], raw.columns, fills)
+        table = basis.of(complete_values)
+        _defined(basis, complete_values, table, how)
         columns = zip(basis.names, np.asfortranarray(table).T, strict=True)
         facts += [as_wanted(name, values, spread(values)) for name, values in columns]
     fill, offset, scale = (np.array([fact[i] for fact in facts], np.float64) for i in range(3))
@@ -97,7 +97,9 @@ def learn(
 
 def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> None:
     missing = np.isnan(values).sum(axis=0)
-    missing[: sum(len(one.names) for one in basis.functions if isinstance(one, DateParts))] = 0  # missing as dates are
+    missing[: sum(len(function.names) for function in basis.functions if isinstance(function, DateParts))] = (
+        0  # missing as dates are
+    )
     undefined = basis.undefined(raw, values).sum(axis=0)
     messages = [f"{name}: {count}" for name, count in zip(basis.names, undefined.tolist(), strict=True) if count]
     if messages and how.undefined == "refuse":
@@ -112,7 +114,7 @@ def _defined(basis: Basis, raw: Matrix, values: Matrix, how: Preprocessing) -> N
 def _number(
     name: str,
     values: Vector,
-    found: Spread,
+    column_spread: Spread,
     how: Preprocessing,
     *,
     scaled: bool,
@@ -120,27 +122,30 @@ def _number(
     fill: Fill | None = None,
 ) -> _Fact:
     """Raises InvalidData for numbers that, scaled as requested, are still too large to compute with."""
-    own = _fill(values, found, how) if fill is None else float(fill)
-    fact = _Fact(own, *(scaling(found, how, centred=centred) if scaled else (0.0, 1.0)))
-    if scaled and not max(fact.offset - found.low, found.high - fact.offset) / fact.scale <= FAR:  # nor NaN
+    fill_value = _fill(values, column_spread, how) if fill is None else float(fill)
+    fact = _Fact(fill_value, *(scaling(column_spread, how, centred=centred) if scaled else (0.0, 1.0)))
+    if (
+        scaled
+        and not max(fact.offset - column_spread.low, column_spread.high - fact.offset) / fact.scale <= MAX_MULTIPLIABLE
+    ):  # nor NaN
         advice = "divide them" if how.scale != "none" else "set preprocessing.scaling to standard"
         raise InvalidData(f"The numbers of the column {name!r} are too large to be multiplied: {advice}.")
     return fact
 
 
-def _measured_input(column: RawColumn, found: Spread, *, complete: bool | None) -> InputColumn:
-    if column.kind is ColumnKind.BOOLEAN or not found.rows:
+def _measured_input(column: RawColumn, column_spread: Spread, *, complete: bool | None) -> InputColumn:
+    if column.kind is ColumnKind.BOOLEAN or not column_spread.rows:
         return InputColumn(**column._asdict(), complete=complete)
-    return InputColumn(**column._asdict(), minimum=found.low, maximum=found.high, complete=complete)
+    return InputColumn(**column._asdict(), minimum=column_spread.low, maximum=column_spread.high, complete=complete)
 
 
-def _fill(values: Vector, found: Spread, how: Preprocessing) -> float:
-    if how.imputation == "median" and found.rows:
+def _fill(values: Vector, column_spread: Spread, how: Preprocessing) -> float:
+    if how.imputation == "median" and column_spread.rows:
         return float(np.nanmedian(values))
-    return found.mean
+    return column_spread.mean
 
 
-def scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float, float]:
+def scaling(column_spread: Spread, how: Preprocessing, *, centred: bool) -> tuple[float, float]:
     """Offset and scale. A constant column becomes 0 by its offset alone.
 
     Without an offset the scale is measured from 0: the root mean square, or the largest absolute value.
@@ -148,15 +153,21 @@ def scaling(found: Spread, how: Preprocessing, *, centred: bool) -> tuple[float,
     if how.scale == "none":
         return 0.0, 1.0
     if not centred:
-        reach = max(abs(found.low), abs(found.high))
-        return 0.0, (math.hypot(found.mean, found.deviation) if how.scale == "standard" else reach) or 1.0
-    offset, scale = (found.mean, found.deviation) if how.scale == "standard" else (found.low, found.high - found.low)
-    return (offset, scale) if found.deviation > 0 else (found.mean, 1.0)
+        reach = max(abs(column_spread.low), abs(column_spread.high))
+        return 0.0, (
+            math.hypot(column_spread.mean, column_spread.deviation) if how.scale == "standard" else reach
+        ) or 1.0
+    offset, scale = (
+        (column_spread.mean, column_spread.deviation)
+        if how.scale == "standard"
+        else (column_spread.low, column_spread.high - column_spread.low)
+    )
+    return (offset, scale) if column_spread.deviation > 0 else (column_spread.mean, 1.0)
 
 
 def _levels(values: Vector, words: pa.Array, limit: int) -> tuple[list[str], bool]:
     """The levels kept, ascending, and whether some were not."""
     counts = np.bincount(values[~np.isnan(values)].astype(np.intp), minlength=len(words))
     order = np.argsort(-counts, kind="stable")[: int((counts > 0).sum())]
-    kept = np.sort(order[:limit] if order.size <= limit else order[: limit - 1])
-    return words.take(pa.array(kept)).to_pylist(), order.size > limit
+    used_codes = np.sort(order[:limit] if order.size <= limit else order[: limit - 1])
+    return words.take(pa.array(used_codes)).to_pylist(), order.size > limit

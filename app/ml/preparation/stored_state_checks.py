@@ -19,9 +19,9 @@ def checked(preparation: Preparation) -> Preparation:
     if any(column.levels is None and not ColumnKind(column.kind).measured for column in inputs):
         raise ValueError("a categorical input has no levels")
     numbers = {column.name for column in inputs if column.levels is None}
-    if any(not one.columns or not numbers.issuperset(one.columns) for one in preparation.functions):
+    if any(not function.columns or not numbers.issuperset(function.columns) for function in preparation.functions):
         raise ValueError("a function reads what is no number")
-    if any(not _fits(one, preparation) for one in preparation.encodings):
+    if any(not _fits(encoding, preparation) for encoding in preparation.encodings):
         raise ValueError("an encoding does not fit its input")
     if preparation.codes.vocabularies and layout.names:  # levels that are no texts are found now, not at a prediction
         return preparation
@@ -35,12 +35,17 @@ def _fillable(preparation: Preparation) -> bool:
         return True
     if fills.shape != (len(preparation.inputs),) or fills.dtype != np.float64 or np.isinf(fills).any():
         return False
-    own = fills[codes.categorical]
+    level_fills = fills[codes.categorical]
     counts = codes.counts[codes.categorical]
-    return bool((np.isnan(own) | ((own == np.floor(own)) & (own >= UNSEEN) & (own < counts))).all())
+    return bool(
+        (
+            np.isnan(level_fills)
+            | ((level_fills == np.floor(level_fills)) & (level_fills >= UNSEEN) & (level_fills < counts))
+        ).all()
+    )
 
 
-def _fits(one: Encoding, preparation: Preparation) -> bool:
+def _fits(encoding: Encoding, preparation: Preparation) -> bool:
     codes = preparation.codes
-    inside = 0 <= one.place < len(preparation.inputs) and bool(codes.categorical[one.place])
-    return inside and one.is_sound(int(codes.counts[one.place]))
+    inside = 0 <= encoding.place < len(preparation.inputs) and bool(codes.categorical[encoding.place])
+    return inside and encoding.is_sound(int(codes.counts[encoding.place]))

@@ -17,12 +17,12 @@ from app.base.errors import InvalidData
 from app.base.faults import Fault
 from app.ml.contract.algorithm import Labels, TargetKind, Vector
 from app.ml.contract.labels import Class
-from app.ml.numerics.scaling import FAR
+from app.ml.numerics.scaling import MAX_MULTIPLIABLE
 from app.ml.preparation.arrow_columns import Cells, codes, distinct, measured, pointer
 
 EXACT = 2.0**53
 """Below this every whole number is a float64."""
-SHOWN = 10
+MAX_NAMED_ROWS = 10
 """Faulty rows named in one refusal."""
 
 
@@ -47,8 +47,8 @@ def read_target(cells: Cells, name: str, kind: TargetKind) -> Target:
         raise InvalidData(f"Fewer than 2 rows have a value in the target {name!r}.")
     if kind is TargetKind.NUMBERS:
         return Target(rows, measured(cells, name)[rows], None)
-    found, classes = _coded(cells, name, there)
-    return Target(rows, found[rows], classes)
+    codes, classes = _coded(cells, name, there)
+    return Target(rows, codes[rows], classes)
 
 
 class Classes(NamedTuple):
@@ -83,16 +83,16 @@ def present(cells: Cells) -> NDArray[np.bool_]:
     there = pc.is_valid(cells)
     if pa.types.is_floating(cells.type):
         there = pc.and_(there, pc.invert(pc.is_nan(pc.fill_null(cells, 0.0))))
-    found: NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
-    return found
+    is_present: NDArray[np.bool_] = there.to_numpy(zero_copy_only=False)
+    return is_present
 
 
 def labels(words: pa.Array) -> tuple[Class, ...]:
     """Class labels as JSON."""
-    found = words.to_pylist()
-    if pa.types.is_floating(words.type) and all(value.is_integer() and abs(value) <= EXACT for value in found):
-        return tuple(map(int, found))
-    return tuple(found)
+    labels_ = words.to_pylist()
+    if pa.types.is_floating(words.type) and all(value.is_integer() and abs(value) <= EXACT for value in labels_):
+        return tuple(map(int, labels_))
+    return tuple(labels_)
 
 
 def read_weights(cells: Cells, name: str, rows: Labels, exponent: int = 1) -> Vector:
@@ -103,10 +103,10 @@ def read_weights(cells: Cells, name: str, rows: Labels, exponent: int = 1) -> Ve
     weights, usable = usable_weights(measured(cells, name)[rows], exponent)
     wrong = rows[~usable]
     if wrong.size:
-        what, most = ("Row weights", FAR) if exponent == 1 else ("Errors of rows", FAR**0.5)
+        what, most = ("Row weights", MAX_MULTIPLIABLE) if exponent == 1 else ("Errors of rows", MAX_MULTIPLIABLE**0.5)
         raise InvalidData(
             f"{what} are numbers above zero, {1 / most:.0e} to {most:.0e}; {wrong.size} of {rows.size} are not.",
-            faults=list(_weight_faults(wrong[:SHOWN], name)),
+            faults=list(_weight_faults(wrong[:MAX_NAMED_ROWS], name)),
         )
     return weights
 
@@ -115,7 +115,7 @@ def usable_weights(values: Vector, exponent: int) -> tuple[Vector, NDArray[np.bo
     """The values to this power, and which of them can weigh a row."""
     with np.errstate(all="ignore"):
         weights = values**exponent
-    return weights, (values > 0) & (weights >= 1 / FAR) & (weights <= FAR)
+    return weights, (values > 0) & (weights >= 1 / MAX_MULTIPLIABLE) & (weights <= MAX_MULTIPLIABLE)
 
 
 def _weight_faults(rows: Labels, name: str) -> Iterator[Fault]:

@@ -73,9 +73,9 @@ class OutOfFold:
         """Replace what training rows have in the encoded columns (n, k) of these rows of a raw matrix."""
         if raw is not self.raw:
             return
-        at = np.minimum(np.searchsorted(self.rows, rows), self.rows.size - 1)
-        own = self.rows[at] == rows
-        columns[own] = self.values[at[own]]
+        index = np.minimum(np.searchsorted(self.rows, rows), self.rows.size - 1)
+        is_encoded = self.rows[index] == rows
+        columns[is_encoded] = self.values[index[is_encoded]]
 
 
 class Outcome(NamedTuple):
@@ -104,8 +104,8 @@ def encode(
     """
     encodings, columns = [], []
     fold = _folds(rows)
-    for place, size, own in zip(places, levels, codes.T, strict=True):
-        code = np.where(np.isnan(own), size, own).astype(np.intp)
+    for place, size, levels_of_column in zip(places, levels, codes.T, strict=True):
+        code = np.where(np.isnan(levels_of_column), size, levels_of_column).astype(np.intp)
         values = _means(code, outcome.values, size + 1)
         fresh = np.empty(outcome.values.shape)
         for part in range(FOLDS):
@@ -130,18 +130,18 @@ def _means(code: Labels, y: Matrix, size: int) -> Matrix:
     counts = np.bincount(code, minlength=size)
     sums = np.column_stack([np.bincount(code, column, minlength=size) for column in y.T])
     mean = y.mean(axis=0)
-    own = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], mean)
-    within, between = _variances(counts, own, y - own[code], mean)
+    level_means = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], mean)
+    within, between = _variances(counts, level_means, y - level_means[code], mean)
     heavy = counts[:, None] * between
     total = heavy + within
-    shrunken = mean + np.divide(heavy, total, out=np.zeros_like(own), where=total > 0) * (own - mean)
+    shrunken = mean + np.divide(heavy, total, out=np.zeros_like(level_means), where=total > 0) * (level_means - mean)
     return np.vstack([shrunken, mean])
 
 
-def _variances(counts: Labels, own: Matrix, residuals: Matrix, mean: Vector) -> tuple[Vector, Vector]:
+def _variances(counts: Labels, level_means: Matrix, residuals: Matrix, mean: Vector) -> tuple[Vector, Vector]:
     """Within and between categories (k,), by the moments of a random effect; of one row each, half of all variance."""
     rows, groups = counts.sum(), np.count_nonzero(counts)
-    squares = counts @ (own - mean) ** 2
+    squares = counts @ (level_means - mean) ** 2
     if groups == rows:
         return squares / (2 * rows), squares / (2 * rows)
     within = (residuals**2).sum(axis=0) / (rows - groups)

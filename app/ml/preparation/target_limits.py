@@ -10,7 +10,7 @@ from app.base.faults import Fault
 from app.ml.contract.algorithm import Task, Vector
 from app.ml.preparation.request import Preprocessing
 
-FEWEST = 50
+MIN_ROWS = 50
 """Rows that show a minimum of 0: that the next target is the first below has a probability of at most 1 in 51."""
 
 
@@ -30,7 +30,7 @@ def target_limits(how: Preprocessing, y: Vector) -> tuple[float, float]:
 
 
 def _starts_at_0(y: Vector) -> bool:
-    return y.size >= FEWEST and bool(y.min() >= 0)
+    return y.size >= MIN_ROWS and bool(y.min() >= 0)
 
 
 def _beyond(y: Vector, least: float, greatest: float) -> Iterator[Fault]:
@@ -47,6 +47,6 @@ def limit_faults(how: Preprocessing, task: Task | None) -> Iterator[Fault]:
     """Limits that the task does not have. task: None where it is not known."""
     if task is None or task.of_numbers:
         return
-    for name, given in (("target_minimum", how.target_minimum), ("target_maximum", how.target_maximum)):
-        if given is not None:
+    for name, limit in (("target_minimum", how.target_minimum), ("target_maximum", how.target_maximum)):
+        if limit is not None:
             yield Fault(f"/preprocessing/{name}", "Only the target of a regression has limits: leave it out.")

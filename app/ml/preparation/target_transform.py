@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from app.base.errors import InvalidData
 from app.base.faults import Fault
 from app.ml.contract.algorithm import Algorithm, Data, Fit, Labels, Matrix, Vector
-from app.ml.numerics.scaling import FAR
+from app.ml.numerics.scaling import MAX_MULTIPLIABLE
 from app.ml.preparation.arrow_columns import pointer
 from app.ml.preparation.request import Linearising
 
-SHOWN = 10
+MAX_NAMED_ROWS = 10
 """Faulty rows named in one refusal."""
 
 
@@ -56,7 +56,7 @@ def check_domain(how: Linearising, y: Vector, rows: Labels, name: str) -> None:
         result[f"{how} of the numbers"] = carried(how, y)
     for what, numbers in result.items():
         size = float(np.abs(numbers).max())
-        if size > FAR or 0 < size < 1 / FAR:
+        if size > MAX_MULTIPLIABLE or 0 < size < 1 / MAX_MULTIPLIABLE:
             advice = "large to be squared: divide" if size > 1 else "small to be squared: multiply"
             raise InvalidData(f"The {what} of the target {name!r} are too {advice} them by a power of ten.")
 
@@ -66,7 +66,10 @@ def _check_defined(how: Linearising, y: Vector, rows: Labels, name: str) -> None
     if wrong.size:
         raise InvalidData(
             f"{domain(how, name)} {wrong.size} rows have others.",
-            faults=[Fault(pointer(row, name), "The function has no value here.", "undefined") for row in wrong[:SHOWN]],
+            faults=[
+                Fault(pointer(row, name), "The function has no value here.", "undefined")
+                for row in wrong[:MAX_NAMED_ROWS]
+            ],
         )
 
 
@@ -77,8 +80,8 @@ def defined(how: Linearising, y: Vector) -> NDArray[np.bool_]:
     transform = _TRANSFORMS[how]
     inside = transform.defined(y)
     with np.errstate(over="ignore"):
-        found: NDArray[np.bool_] = inside & np.isfinite(transform.forward(np.where(inside, y, 1.0)))
-    return found
+        is_defined: NDArray[np.bool_] = inside & np.isfinite(transform.forward(np.where(inside, y, 1.0)))
+    return is_defined
 
 
 def domain(how: Linearising, name: str) -> str:
@@ -126,10 +129,10 @@ def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[A
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
         ends: Matrix = algorithm.interval(params, state, x, confidence)  # type: ignore[misc]  # called only if there
         with np.errstate(all="ignore"):
-            found = np.sort(transform.back(ends), axis=1)
+            bounds = np.sort(transform.back(ends), axis=1)
         if how == "reciprocal":
-            found[(ends[:, 0] <= 0) & (ends[:, 1] >= 0)] = -np.inf, np.inf
-        return found
+            bounds[(ends[:, 0] <= 0) & (ends[:, 1] >= 0)] = -np.inf, np.inf
+        return bounds
 
     return replace(algorithm, predict=predict, interval=algorithm.interval and interval)
 

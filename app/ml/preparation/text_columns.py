@@ -45,7 +45,7 @@ class TextRows:
         """Rows by their numbers, or, by a pair, numbers of the other inputs."""
         if isinstance(key, tuple):
             return self.front[key]
-        return TextRows(self.front[key], [one[key] for one in self.counts])
+        return TextRows(self.front[key], [count[key] for count in self.counts])
 
     def __setitem__(self, key: tuple[Any, Any], values: Any) -> None:
         self.front[key] = values
@@ -59,15 +59,15 @@ class TextLayout(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.front.names, *(name for one in self.texts for name in one.names))
+        return (*self.front.names, *(name for text in self.texts for name in text.names))
 
     @property
     def plain_names(self) -> tuple[str, ...]:
-        return (*self.front.plain_names, *(name for one in self.texts for name in one.names))
+        return (*self.front.plain_names, *(name for text in self.texts for name in text.names))
 
     @property
     def width(self) -> int:
-        return self.front.width + sum(len(one.terms) for one in self.texts)
+        return self.front.width + sum(len(text.terms) for text in self.texts)
 
     @property
     def levels(self) -> Labels:
@@ -86,9 +86,9 @@ class TextScaling(NamedTuple):
         return np.append(offset, np.zeros(self.terms)), np.append(scale, np.ones(self.terms))
 
     def affine(self) -> Affine:
-        own = self.front.affine()
-        matrix = scipy.sparse.block_diag([own.matrix, scipy.sparse.eye_array(self.terms)], "csr")
-        return Affine(scipy.sparse.csr_array(matrix), np.append(own.shift, np.zeros(self.terms)))
+        front = self.front.affine()
+        matrix = scipy.sparse.block_diag([front.matrix, scipy.sparse.eye_array(self.terms)], "csr")
+        return Affine(scipy.sparse.csr_array(matrix), np.append(front.shift, np.zeros(self.terms)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,9 +103,9 @@ class WithTexts(Preparation):
 
     @classmethod
     def joined(cls, front: Preparation, texts: Sequence[Vocabulary]) -> "WithTexts":
-        own = {field.name: getattr(front, field.name) for field in fields(Preparation)}
-        inputs = tuple(InputColumn(name=one.column, kind=ColumnKind.TEXT.value) for one in texts)
-        return cls(**own | {"inputs": (*front.inputs, *inputs)}, front=front, texts=tuple(texts))
+        front_fields = {field.name: getattr(front, field.name) for field in fields(Preparation)}
+        inputs = tuple(InputColumn(name=text.column, kind=ColumnKind.TEXT.value) for text in texts)
+        return cls(**front_fields | {"inputs": (*front.inputs, *inputs)}, front=front, texts=tuple(texts))
 
     @cached_property
     def codes(self) -> LevelCodes:
@@ -142,19 +142,21 @@ class WithTexts(Preparation):
     @property
     def no_values(self) -> Matrix:
         empty = pa.array([None], pa.string())
-        return _raw(self.front.no_values, [one.counts(empty) for one in self.texts])
+        return _raw(self.front.no_values, [text.counts(empty) for text in self.texts])
 
     def raw(self, table: pa.Table) -> Matrix:
-        return _raw(self.front.raw(table), [one.counts(_documents(table.column(one.column))) for one in self.texts])
+        return _raw(self.front.raw(table), [text.counts(_documents(table.column(text.column))) for text in self.texts])
 
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:
-        own = cast("TextRows", raw)
-        flags, x = self.front.prepared(own.front) if self.front.inputs else ((), own.front)
-        return (*flags, *self._unknown(own)), self._beside(x, own.counts)
+        text_rows = cast("TextRows", raw)
+        flags, x = self.front.prepared(text_rows.front) if self.front.inputs else ((), text_rows.front)
+        return (*flags, *self._unknown(text_rows)), self._beside(x, text_rows.counts)
 
     def matrix(self, raw: Matrix) -> Matrix:
-        own = cast("TextRows", raw)
-        return self._beside(self.front.matrix(own.front) if self.front.inputs else own.front, own.counts)
+        text_rows = cast("TextRows", raw)
+        return self._beside(
+            self.front.matrix(text_rows.front) if self.front.inputs else text_rows.front, text_rows.counts
+        )
 
     def of(self, raw: Raw, rows: Labels) -> Matrix:
         x = self.front.of(_others(raw, self._names), rows) if self.front.inputs else np.zeros((rows.size, 0))
@@ -165,21 +167,21 @@ class WithTexts(Preparation):
 
     @property
     def _names(self) -> frozenset[str]:
-        return frozenset(one.column for one in self.texts)
+        return frozenset(text.column for text in self.texts)
 
     def _counts(self, raw: Raw, rows: Labels) -> list[SparseRows]:
-        return [one.counts(read_documents(raw, one.column, rows)) for one in self.texts]
+        return [text.counts(read_documents(raw, text.column, rows)) for text in self.texts]
 
     def _beside(self, x: Matrix, counts: Sequence[SparseRows]) -> Matrix:
-        found = beside(x, [one.numbers(own) for one, own in zip(self.texts, counts, strict=True)])
-        return cast("Matrix", found)
+        widened = beside(x, [text.numbers(count) for text, count in zip(self.texts, counts, strict=True)])
+        return cast("Matrix", widened)
 
     def _unknown(self, raw: TextRows) -> Iterator[Flagged]:
         """Rows whose text has no term of the vocabulary."""
-        for one, counts in zip(self.texts, raw.counts, strict=True):
+        for text, counts in zip(self.texts, raw.counts, strict=True):
             rows = np.flatnonzero(np.diff(counts.csr.indptr) == 0)
             if rows.size:
-                yield Flagged(NO_KNOWN_TERM, one.column, rows)
+                yield Flagged(NO_KNOWN_TERM, text.column, rows)
 
 
 def with_texts(

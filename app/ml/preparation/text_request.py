@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from app.base.wire import Body
 
 MOST_TERMS = 1 << 18
-LONGEST = 10
+MAX_TERM_UNITS = 10
 """Units of a term at most."""
 
 
@@ -22,8 +22,11 @@ class TextColumn(Body):
         description="Units of the terms: `word` takes words of at least two letters, digits or underscores, `char` "
         "characters, `char_wb` characters within words, each with a space on either side.",
     )
-    ngram_range: Annotated[list[Annotated[int, Field(ge=1, le=LONGEST)]], Field(min_length=2, max_length=2)] = Field(
-        [1, 1], description="Smallest and largest number of consecutive units in a term: [1, 2] takes pairs as well."
+    ngram_range: Annotated[list[Annotated[int, Field(ge=1, le=MAX_TERM_UNITS)]], Field(min_length=2, max_length=2)] = (
+        Field(
+            [1, 1],
+            description="Smallest and largest number of consecutive units in a term: [1, 2] takes pairs as well.",
+        )
     )
     lowercase: bool = Field(
         True, description="Take upper case for lower case. Texts are brought into Unicode's form NFC anyway."

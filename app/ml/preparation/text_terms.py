@@ -25,7 +25,7 @@ from app.ml.preparation.text_request import TextColumn
 
 CodePoints: TypeAlias = NDArray[np.uint32]
 Truths: TypeAlias = NDArray[np.bool_]
-SHORTEST = 2
+MIN_WORD_LENGTH = 2
 """Characters of a word at least."""
 SPACE = 32
 BLOCK = 1 << 19
@@ -71,11 +71,11 @@ def terms_of(documents: pa.Array, how: TextColumn) -> Terms:
     parts = [*_runs(units, how)]
     if len(parts) == 1:
         return parts[0]
-    starts = np.cumsum([0, *(len(one.names) for one in parts)]).tolist()
+    starts = np.cumsum([0, *(len(part.names) for part in parts)]).tolist()
     return Terms(
-        np.concatenate([one.documents for one in parts]),
-        np.concatenate([one.codes + start for one, start in zip(parts, starts, strict=False)]),
-        pa.concat_arrays([one.names for one in parts]),
+        np.concatenate([part.documents for part in parts]),
+        np.concatenate([part.codes + start for part, start in zip(parts, starts, strict=False)]),
+        pa.concat_arrays([part.names for part in parts]),
     )
 
 
@@ -89,7 +89,7 @@ def _words(texts: pa.Array, how: TextColumn) -> Units:
     points, document = _code_points(texts)
     inside = _word_characters()[points]
     starts, ends = _stretches(inside, document)
-    long = ends - starts >= SHORTEST
+    long = ends - starts >= MIN_WORD_LENGTH
     starts, ends = starts[long], ends[long]
     sizes = 1 + (points >= 0x80).view(np.uint8) + (points >= 0x800) + (points >= 0x10000)
     places = np.zeros(points.size + 1, np.int32)
@@ -101,8 +101,8 @@ def _words(texts: pa.Array, how: TextColumn) -> Units:
     )
     words, owner = stretches.take(pa.array(np.arange(0, edges.size, 2))), document[starts]
     if how.stop_words:
-        kept = pc.invert(pc.is_in(words, value_set=normal(pa.array(how.stop_words), how)))
-        words, owner = words.filter(kept), owner[kept.to_numpy(zero_copy_only=False)]
+        is_used = pc.invert(pc.is_in(words, value_set=normal(pa.array(how.stop_words), how)))
+        words, owner = words.filter(is_used), owner[is_used.to_numpy(zero_copy_only=False)]
     coded = words.dictionary_encode()
     return Units(coded.indices.to_numpy().astype(np.intp), coded.dictionary, owner, owner)
 
@@ -122,8 +122,8 @@ def _characters(texts: pa.Array, *, words: bool) -> Units:
     else:
         twice = blank[:-1] & blank[1:] & (document[:-1] == document[1:])
         points = np.where(np.append(twice, False), SPACE, points)
-        kept = ~np.insert(twice, 0, False)[: points.size]
-        points, document = points[kept], document[kept]
+        is_single = ~np.insert(twice, 0, False)[: points.size]
+        points, document = points[is_single], document[is_single]
         segment = document
     coded = pa.array(points).dictionary_encode()
     names = pa.array([chr(point) for point in coded.dictionary.to_pylist()], pa.string())
@@ -133,19 +133,19 @@ def _characters(texts: pa.Array, *, words: bool) -> Units:
 def _runs(units: Units, how: TextColumn) -> Iterator[Terms]:
     """Those of each length in turn; a word between spaces that is shorter than the least counts as a whole."""
     (least, most), joint = how.ngram_range, " " if how.analyzer == "word" else ""
-    at, codes, names = np.arange(units.codes.size), units.codes, units.names
+    starts, codes, names = np.arange(units.codes.size), units.codes, units.names
     lengths = np.bincount(units.segments) if how.analyzer == "char_wb" else np.zeros(0, np.intp)
     for length in range(1, most + 1):
         if length >= least:
-            yield Terms(units.documents[at], codes, names)
+            yield Terms(units.documents[starts], codes, names)
         elif lengths.size:
-            whole = lengths[units.segments[at]] == length
-            yield Terms(units.documents[at][whole], codes[whole], names)
+            whole = lengths[units.segments[starts]] == length
+            yield Terms(units.documents[starts][whole], codes[whole], names)
         if length < most:
-            onwards = at + length < units.codes.size
-            onwards[onwards] = units.segments[at[onwards]] == units.segments[at[onwards] + length]
-            at = at[onwards]
-            keys = codes[onwards] * len(units.names) + units.codes[at + length]
+            onwards = starts + length < units.codes.size
+            onwards[onwards] = units.segments[starts[onwards]] == units.segments[starts[onwards] + length]
+            starts = starts[onwards]
+            keys = codes[onwards] * len(units.names) + units.codes[starts + length]
             coded = pa.array(keys).dictionary_encode()
             codes = coded.indices.to_numpy().astype(np.intp)
             before, last = np.divmod(coded.dictionary.to_numpy(), max(1, len(units.names)))

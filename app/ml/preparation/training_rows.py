@@ -9,10 +9,10 @@ from app.ml.preparation.arrow_columns import Raw, codes
 from app.ml.preparation.level_codes import LevelCodes
 
 
-def code_tables(own: LevelCodes, raw: Raw) -> dict[int, Vector]:
+def code_tables(level_codes: LevelCodes, raw: Raw) -> dict[int, Vector]:
     """By place, the own code of each value of a categorical input."""
     return {
-        place: codes(words, own.vocabularies[place], own.absent[place])
+        place: codes(words, level_codes.vocabularies[place], level_codes.absent[place])
         for place, words in enumerate(raw.vocabularies)
         if words is not None
     }

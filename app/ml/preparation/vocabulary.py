@@ -42,20 +42,20 @@ class Vocabulary:
         having = whole["having_sum"].to_numpy()
         least = how.min_df * n if how.min_df < 1 else how.min_df
         most = n if how.max_df is None else how.max_df * n if how.max_df < 1 else how.max_df
-        kept = np.flatnonzero((having >= max(1, least)) & (having <= most))
-        if not kept.size:
+        used_terms = np.flatnonzero((having >= max(1, least)) & (having <= most))
+        if not used_terms.size:
             raise InvalidData(
                 f"The training documents of the column {column!r} have no terms, or none within min_df and max_df of "
                 "preprocessing.text."
             )
-        times = whole["times_sum"].to_numpy()[kept]
-        most_frequent = kept[np.sort(np.argsort(-times, kind="stable")[: how.max_features])]
+        times = whole["times_sum"].to_numpy()[used_terms]
+        most_frequent = used_terms[np.sort(np.argsort(-times, kind="stable")[: how.max_features])]
         idf = np.ones(most_frequent.size)
         if how.weighting == "tfidf":
             idf += np.log((1 + n) / (1 + having[most_frequent]))
         encoded = [term.encode() for term in whole["term"].take(pa.array(most_frequent)).to_pylist()]
         ends = np.cumsum([len(term) for term in encoded], dtype=np.intp)
-        return cls(column, how, b"".join(encoded), ends, idf, kept.size - most_frequent.size)
+        return cls(column, how, b"".join(encoded), ends, idf, used_terms.size - most_frequent.size)
 
     @cached_property
     def terms(self) -> list[str]:
@@ -77,11 +77,11 @@ class Vocabulary:
         return stacked([self._known(block) for block in blocks(documents)])
 
     def _known(self, documents: pa.Array) -> SparseRows:
-        found = terms_of(documents, self.how)
-        places = np.array([self._places.get(name, -1) for name in found.names.to_pylist()], np.intp)
-        columns = places[found.codes]
-        known = columns >= 0
-        rows, columns = found.documents[known], columns[known]
+        terms = terms_of(documents, self.how)
+        places = np.array([self._places.get(name, -1) for name in terms.names.to_pylist()], np.intp)
+        columns = places[terms.codes]
+        is_known = columns >= 0
+        rows, columns = terms.documents[is_known], columns[is_known]
         return SparseRows.of(np.ones(rows.size), rows, columns, (len(documents), len(self.terms)))
 
     def numbers(self, counts: SparseRows) -> SparseRows:
@@ -89,8 +89,8 @@ class Vocabulary:
         how = self.how
         if how.weighting != "tfidf":
             return counts
-        own, rows = counts.csr, counts.row_numbers()
-        values = (1 + np.log(own.data) if how.sublinear_tf else own.data) * self.idf[own.indices]
+        matrix, rows = counts.csr, counts.row_numbers()
+        values = (1 + np.log(matrix.data) if how.sublinear_tf else matrix.data) * self.idf[matrix.indices]
         if how.norm is not None:
             sizes = counts.row_sums(values * values if how.norm == "l2" else values)
             values = values / (np.sqrt(sizes) if how.norm == "l2" else sizes)[rows]
@@ -109,7 +109,7 @@ class Vocabulary:
 
 def _frequencies(documents: pa.Array, how: TextColumn) -> pa.Table:
     """Each term with the number of documents that have it, and of its occurrences."""
-    found, n = terms_of(documents, how), len(documents)
-    counts = SparseRows.of(np.ones(found.codes.size), found.documents, found.codes, (n, len(found.names))).csr
-    having, times = (np.bincount(places, minlength=len(found.names)) for places in (counts.indices, found.codes))
-    return pa.table({"term": found.names, "having": having, "times": times})
+    terms, n = terms_of(documents, how), len(documents)
+    counts = SparseRows.of(np.ones(terms.codes.size), terms.documents, terms.codes, (n, len(terms.names))).csr
+    having, times = (np.bincount(places, minlength=len(terms.names)) for places in (counts.indices, terms.codes))
+    return pa.table({"term": terms.names, "having": having, "times": times})

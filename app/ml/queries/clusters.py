@@ -107,27 +107,27 @@ class Clusters(ModelResponse):
 
 def clusters(subject: Subject, request: ClustersRequest) -> Clusters:
     """Raises InvalidRequest for clusters that there are not; BodyTooLarge for more than a response holds."""
-    model, found = subject.model, _description(subject.model)
-    numbers = _numbers(found.n_clusters, request)
+    model, description = subject.model, _description(subject.model)
+    numbers = _numbers(description.n_clusters, request)
     if len(numbers) * (len(model.inputs) + 10) > MOST_VALUES:
         raise BodyTooLarge(f"{len(numbers)} cards are more than a response holds: name fewer clusters.")
-    prototypes, normals = _prototypes(model, found, numbers), found.normals
+    prototypes, normals = _prototypes(model, description, numbers), description.normals
     return Clusters(
         **subject.fields,
         covariance=None if normals is None else normals.covariance,
         correction="bonferroni",
-        tests=found.cards.tests,
-        rows_compared=found.cards.compared,
+        tests=description.cards.tests,
+        rows_compared=description.cards.compared,
         clusters=[
             ClusterCard(
                 cluster=j,
                 name=subject.names.get(j),
-                size=int(found.cards.sizes[j]),
-                share=float(found.cards.sizes[j] / max(found.cards.sizes.sum(), 1)),
-                spread=finite(found.cards.spreads[j]),
+                size=int(description.cards.sizes[j]),
+                share=float(description.cards.sizes[j] / max(description.cards.sizes.sum(), 1)),
+                spread=finite(description.cards.spreads[j]),
                 prototype=prototype,
-                distinctive=[*_distinctive(model, found.cards, j, request.columns)],
-                nearest=[*_nearest(found.cards, j)],
+                distinctive=[*_distinctive(model, description.cards, j, request.columns)],
+                nearest=[*_nearest(description.cards, j)],
                 shrunk=None if normals is None else bool(normals.shrunk[j]),
             )
             for j, prototype in zip(numbers, prototypes, strict=True)
@@ -153,12 +153,14 @@ def _numbers(count: int, request: ClustersRequest) -> list[int]:
     return list(dict.fromkeys(request.clusters))
 
 
-def _prototypes(model: Model, found: "ClusterDescription", numbers: Sequence[int]) -> Sequence[RestoredRow | None]:
-    if found.normals is None or not model.preparation.restorable:
+def _prototypes(
+    model: Model, description: "ClusterDescription", numbers: Sequence[int]
+) -> Sequence[RestoredRow | None]:
+    if description.normals is None or not model.preparation.restorable:
         return [None] * len(numbers)
     declared = model.algorithm.prototypes
     centres = None if declared is None else declared(model.params, model.state)
-    return restore(model.preparation, (found.normals.means if centres is None else centres)[numbers])
+    return restore(model.preparation, (description.normals.means if centres is None else centres)[numbers])
 
 
 def _distinctive(model: Model, cards: "ClusterCards", j: int, most: int) -> Iterator[DistinctiveColumn]:
@@ -169,11 +171,11 @@ def _distinctive(model: Model, cards: "ClusterCards", j: int, most: int) -> Iter
 
 
 def _tested(
-    model: Model, cards: "ClusterCards", at: tuple[int, int], name: str, inputs: Mapping[str, int]
+    model: Model, cards: "ClusterCards", cell: tuple[int, int], name: str, inputs: Mapping[str, int]
 ) -> dict[str, Any]:
-    code, inside, outside = int(cards.codes[at]), float(cards.inside[at]), float(cards.outside[at])
-    p = float(np.minimum(cards.p_values[at] * cards.tests, 1.0))
-    result = {"column": name, "effect_size": float(cards.effects[at]), "p_value": p}
+    code, inside, outside = int(cards.codes[cell]), float(cards.inside[cell]), float(cards.outside[cell])
+    p = float(np.minimum(cards.p_values[cell] * cards.tests, 1.0))
+    result = {"column": name, "effect_size": float(cards.effects[cell]), "p_value": p}
     if code >= 0:
         category = model.preparation.codes.names(inputs[name])[code]
         return result | {"test": "chi-squared", "category": category, "inside": inside, "outside": outside}

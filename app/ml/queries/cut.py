@@ -73,17 +73,17 @@ def cut(subject: Subject, request: CutRequest) -> Cut:
     if n > MOST_ROWS:
         raise BodyTooLarge(f"The tree has {n} rows; one response holds {MOST_ROWS}.")
     merges = _merges(request, heights)
-    found = labels(tree.merges.children, merges)
+    row_labels = labels(tree.merges.children, merges)
     below, above = heights_beside(heights, merges)
     return Cut(
         **subject.fields,
         n_clusters=n - merges,
         highest_merge_below=below,
         lowest_merge_above=above,
-        sizes=np.bincount(found).tolist(),
+        sizes=np.bincount(row_labels).tolist(),
         rows=tree.numbers.tolist(),
         items=None if tree.items is None else tree.items.tolist(),
-        labels=found.tolist(),
+        labels=row_labels.tolist(),
         merges=_table(tree) if request.merges else None,
     )
 

@@ -82,14 +82,14 @@ def cut_value(subject: Subject, request: CutValueRequest) -> CutValue:
     again.
     """
     model = subject.model
-    found: PartitionedGraph = model.algorithm.queries["cut_value"](model.params, model.state)
-    if not found.known:
+    graph_view: PartitionedGraph = model.algorithm.queries["cut_value"](model.params, model.state)
+    if not graph_view.known:
         raise NotOffered(
-            f"The graph has {found.graph.edges} edges; a model stores at most {MOST_EDGES}. Train with fewer edges or "
-            f"neighbours, or let columns join at most {math.isqrt(MOST_PAIRS)} rows by their distance."
+            f"The graph has {graph_view.graph.edges} edges; a model stores at most {MOST_EDGES}. Train with fewer "
+            f"edges or neighbours, or let columns join at most {math.isqrt(MOST_PAIRS)} rows by their distance."
         )
-    names, codes = np.unique(_labels(found, request), return_inverse=True)
-    values, traced = found.cuts(codes)
+    names, codes = np.unique(_labels(graph_view, request), return_inverse=True)
+    values, traced = graph_view.cuts(codes)
     sizes = np.bincount(codes).tolist()
     parts = (part.tolist() for part in (values.masses, values.volumes, values.leaving))
     columns = zip(names.tolist(), sizes, *parts, strict=True)
@@ -100,7 +100,7 @@ def cut_value(subject: Subject, request: CutValueRequest) -> CutValue:
         ratio_cut=values.ratio_cut,
         normalised_cut=values.normalised_cut,
         trace=traced,
-        bound=total(found.eigenvalues[: len(names)]) if len(names) <= len(found.eigenvalues) else None,
+        bound=total(graph_view.eigenvalues[: len(names)]) if len(names) <= len(graph_view.eigenvalues) else None,
         clusters=[
             CutCluster(label=label, size=size, mass=mass, volume=volume, cut=cut)
             for label, size, mass, volume, cut in columns
@@ -108,38 +108,38 @@ def cut_value(subject: Subject, request: CutValueRequest) -> CutValue:
     )
 
 
-def _labels(found: "PartitionedGraph", request: CutValueRequest) -> "Labels":
+def _labels(graph_view: "PartitionedGraph", request: CutValueRequest) -> "Labels":
     """(n,) in the order of the nodes."""
-    faults = [*_faults(found, request)]
+    faults = [*_faults(graph_view, request)]
     if faults:
         raise InvalidRequest(faults=faults)
-    if request.items is not None and found.items is not None:
-        return np.array([request.items[item] for item in found.items.tolist()])
+    if request.items is not None and graph_view.items is not None:
+        return np.array([request.items[item] for item in graph_view.items.tolist()])
     if request.labels is None:
-        return found.labels
-    labels = np.empty(len(found.labels), np.intp)
-    labels[np.argsort(found.numbers, kind="stable")] = request.labels
+        return graph_view.labels
+    labels = np.empty(len(graph_view.labels), np.intp)
+    labels[np.argsort(graph_view.numbers, kind="stable")] = request.labels
     return labels
 
 
-def _faults(found: "PartitionedGraph", request: CutValueRequest) -> Iterator[Fault]:
-    n = len(found.labels)
+def _faults(graph_view: "PartitionedGraph", request: CutValueRequest) -> Iterator[Fault]:
+    n = len(graph_view.labels)
     if request.labels is not None and request.items is not None:
         yield Fault("/items", "Give labels or items, not both.")
     if request.labels is not None and len(request.labels) != n:
         yield Fault("/labels", f"The model has {n} training rows, and these are {len(request.labels)} labels.")
     if request.items is not None:
-        yield from _item_faults(found, request.items)
+        yield from _item_faults(graph_view, request.items)
 
 
-def _item_faults(found: "PartitionedGraph", given: Mapping[str, int]) -> Iterator[Fault]:
-    if found.items is None:
+def _item_faults(graph_view: "PartitionedGraph", sides: Mapping[str, int]) -> Iterator[Fault]:
+    if graph_view.items is None:
         yield Fault("/items", "The training rows have no names: give labels.")
         return
-    known = set(found.items.tolist())
-    for item in [item for item in given if item not in known][:NAMED]:
-        yield Fault(place("items", item), no_such("The model has no training row named", item, sorted(known)))
-    missing = sorted(known - given.keys())
+    item_names = set(graph_view.items.tolist())
+    for item in [item for item in sides if item not in item_names][:NAMED]:
+        yield Fault(place("items", item), no_such("The model has no training row named", item, sorted(item_names)))
+    missing = sorted(item_names - sides.keys())
     if missing:
         listed = ", ".join(map(repr, missing[:NAMED]))
         yield Fault("/items", f"{len(missing)} training rows have no cluster here: {listed}.", "missing")

@@ -207,10 +207,10 @@ def _faults(columns: Sequence[str], names: Sequence[str]) -> Iterator[Fault]:
             yield Fault(f"/columns/{place}", "This column is named twice.", "duplicate")
 
 
-def _written(found: Ellipsoids, place: int, offset: "Vector") -> dict[str, list[list[float]] | list[float]]:
-    centre, block = found.centres[place] + offset, found.blocks[place]
+def _written(ellipsoids: Ellipsoids, place: int, offset: "Vector") -> dict[str, list[list[float]] | list[float]]:
+    centre, block = ellipsoids.centres[place] + offset, ellipsoids.blocks[place]
     matrix = np.block([[block, np.zeros((centre.size, 1))], [centre[None], np.ones((1, 1))]])
-    return {"centre": centre.tolist(), "axes": found.axes[place].tolist(), "matrix": matrix.tolist()}
+    return {"centre": centre.tolist(), "axes": ellipsoids.axes[place].tolist(), "matrix": matrix.tolist()}
 
 
 QUERY = Query(

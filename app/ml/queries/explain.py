@@ -54,14 +54,14 @@ def explain(subject: Subject, request: PredictRequest) -> Explanations:
 
     def explained(rows: Matrix) -> list[JSON]:
         each = explanations(model.algorithm, model.params, model.state, rows)
-        return [readable(one, model.preparation, model.classes or ()) for one in each]
+        return [readable(explanation, model.preparation, model.classes or ()) for explanation in each]
 
-    found = explained(matrix[:1])
-    size = len(orjson.dumps(found))
+    response = explained(matrix[:1])
+    size = len(orjson.dumps(response))
     if size * len(matrix) > MOST_BYTES:
         raise BodyTooLarge(f"A row's explanation takes {size} bytes; one request may return {MOST_BYTES // size}.")
     if len(matrix) > 1:
-        found += explained(matrix[1:])
+        response += explained(matrix[1:])
     listed = model.preparation.listed
     offsets, scales = listed.scaling.units
     return Explanations(
@@ -69,7 +69,7 @@ def explain(subject: Subject, request: PredictRequest) -> Explanations:
         predictions=finite(predicted.predictions),
         classes=None if model.classes is None else list(model.classes),
         target_function=None if model.linearising == "none" else model.linearising,
-        explanations=found,
+        explanations=response,
         columns=list(listed.layout.names),
         offsets=offsets.tolist(),
         scales=scales.tolist(),

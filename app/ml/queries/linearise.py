@@ -101,23 +101,23 @@ def linearise(subject: Subject, request: LineariseRequest) -> Linearisation:
     places = np.array(list(_movable(model, base[0, :], request.inputs)), np.intp)
     if not places.size:
         raise InvalidRequest("The row has no number or datetime that could move.")
-    found = tangent(model, base, places, relative_step=request.relative_step, tolerance=request.tolerance)
+    linear_form = tangent(model, base, places, relative_step=request.relative_step, tolerance=request.tolerance)
     return Linearisation(
         **subject.fields,
-        outputs=_named_outputs(model, found.value.size),
-        values=finite(found.value),
+        outputs=_named_outputs(model, linear_form.value.size),
+        values=finite(linear_form.value),
         inputs=[
             Slope(
                 column=model.inputs[place].name,
                 at=float(base[0, place]),
-                step=float(found.steps[i]),
-                slopes=finite(found.slopes[i]),
-                trusted_from=float(found.trusted[i, 0]),
-                trusted_to=float(found.trusted[i, 1]),
+                step=float(linear_form.steps[i]),
+                slopes=finite(linear_form.slopes[i]),
+                trusted_from=float(linear_form.trusted[i, 0]),
+                trusted_to=float(linear_form.trusted[i, 1]),
             )
             for i, place in enumerate(places)
         ],
-        warnings=list(_flat(model, places, found)),
+        warnings=list(_flat(model, places, linear_form)),
     )
 
 
@@ -152,9 +152,9 @@ def _named_outputs(model: Model, count: int) -> list[bool | int | float | str]:
     return [f"coordinate_{i}" for i in range(count)]
 
 
-def _flat(model: Model, places: NDArray[np.intp], found: Tangent) -> Iterator[str]:
+def _flat(model: Model, places: NDArray[np.intp], linear_form: Tangent) -> Iterator[str]:
     for i, place in enumerate(places.tolist()):
-        if not found.slopes[i].any() and found.varies[i].any():
+        if not linear_form.slopes[i].any() and linear_form.varies[i].any():
             yield (
                 f"Moving {model.inputs[place].name!r} changes nothing nearby, but does further off: the model goes in "
                 "steps. A larger relative_step, or a sweep, shows more."
@@ -168,33 +168,33 @@ def tangent(model: Model, base: Matrix, places: Labels, *, relative_step: float,
     relative_step: of the larger of the input's size and its training range.
     tolerance: of an output's variation across that range, by which the tangent may miss it.
     """
-    at = base[0, places]
-    low, high = _ranges(model, places, at)
-    scale = np.maximum(np.abs(at), high - low)
+    base_values = base[0, places]
+    low, high = _ranges(model, places, base_values)
+    scale = np.maximum(np.abs(base_values), high - low)
     step = relative_step * np.where(scale > 0, scale, 1.0)
-    ends = outputs(model, _moved(base, np.append(places, places), np.append(at + step, at - step)))
+    ends = outputs(model, _moved(base, np.append(places, places), np.append(base_values + step, base_values - step)))
     above, below = np.split(ends, 2)
-    apart = (at + step) - (at - step)  # as floats have it
-    slopes = (above - below) / apart[:, None]
+    widths = (base_values + step) - (base_values - step)  # as floats have it
+    slopes = (above - below) / widths[:, None]
     value = outputs(model, base)[0]
     trusted, varies = np.empty((places.size, 2)), np.empty(slopes.shape)
     for i, place in enumerate(places.tolist()):
-        points = np.unique(np.append(np.linspace(low[i], high[i], PROBES), at[i]))
+        points = np.unique(np.append(np.linspace(low[i], high[i], PROBES), base_values[i]))
         predictions = outputs(model, grid(base, [(place, points)]))
         varies[i] = np.ptp(predictions, axis=0)
         # Beside the tolerance: even a line misses itself by rounding.
         allowed = tolerance * varies[i] + 1e-9 * (np.abs(value) + varies[i])
-        miss = np.abs(predictions - value - (points - at[i])[:, None] * slopes[i])
-        trusted[i] = points[_around((miss <= allowed).all(axis=1), int(np.searchsorted(points, at[i])))]
+        miss = np.abs(predictions - value - (points - base_values[i])[:, None] * slopes[i])
+        trusted[i] = points[_around((miss <= allowed).all(axis=1), int(np.searchsorted(points, base_values[i])))]
     return Tangent(value, slopes, step, trusted, varies)
 
 
-def _ranges(model: Model, places: Labels, at: Vector) -> tuple[Vector, Vector]:
+def _ranges(model: Model, places: Labels, values: Vector) -> tuple[Vector, Vector]:
     """Range of each input in training, widened to hold the point."""
     columns = [model.inputs[place] for place in places]
-    low = [c.minimum if c.minimum is not None else x for c, x in zip(columns, at, strict=True)]
-    high = [c.maximum if c.maximum is not None else x for c, x in zip(columns, at, strict=True)]
-    return np.minimum(low, at), np.maximum(high, at)
+    low = [c.minimum if c.minimum is not None else x for c, x in zip(columns, values, strict=True)]
+    high = [c.maximum if c.maximum is not None else x for c, x in zip(columns, values, strict=True)]
+    return np.minimum(low, values), np.maximum(high, values)
 
 
 def _moved(base: Matrix, places: Labels, to: Vector) -> Matrix:

@@ -23,9 +23,9 @@ from app.ml.kinds.query import Query
 from app.ml.statistics.intervals import Resamples
 from app.ml.statistics.resampling import Rows
 
-MOST = 100_000
+MAX_PAIRS = 100_000
 """Pairs in one request; a job evaluates more."""
-SHOWN = 10
+MAX_NAMED_FAULTS = 10
 """Faults reported of one list."""
 TOLERANCE = 1e-4
 """Tolerance of the sum of a row's probabilities: that of single precision and six digits."""
@@ -39,7 +39,7 @@ Number: TypeAlias = Annotated[float, Field(ge=-1e150, le=1e150)]
 class Pairs(Body):
     """Fields of all kinds of pairs."""
 
-    weights: list[Weight] | None = Field(None, max_length=MOST, description="Weight of each pair.")
+    weights: list[Weight] | None = Field(None, max_length=MAX_PAIRS, description="Weight of each pair.")
     seed: int = Field(0, ge=0, lt=2**63, description="Seed of the bootstrap intervals.")
 
 
@@ -47,24 +47,24 @@ class NumberPairs(Pairs):
     """Numbers beside numbers: RMSE, MAE, R2, and what the residuals look like."""
 
     task: Literal["regression"] = Field(description="Task of the pairs.")
-    truth: list[Number] = Field(min_length=1, max_length=MOST, description="True number of each row.")
-    predicted: list[Number] = Field(max_length=MOST, description="Predicted number of each row.")
+    truth: list[Number] = Field(min_length=1, max_length=MAX_PAIRS, description="True number of each row.")
+    predicted: list[Number] = Field(max_length=MAX_PAIRS, description="Predicted number of each row.")
 
 
 class ClassPairs(Pairs):
     """Classes beside classes, beside probabilities, or beside both."""
 
     task: Literal["classification"] = Field(description="Task of the pairs.")
-    truth: list[Unchecked] = Field(min_length=1, max_length=MOST, description="True class of each row.")
+    truth: list[Unchecked] = Field(min_length=1, max_length=MAX_PAIRS, description="True class of each row.")
     predicted: list[Unchecked] | None = Field(
-        None, max_length=MOST, description="Predicted class of each row; null: the most probable class."
+        None, max_length=MAX_PAIRS, description="Predicted class of each row; null: the most probable class."
     )
     probabilities: list[list[float]] | None = Field(
-        None, max_length=MOST, description="One for each class, in the order of `classes`."
+        None, max_length=MAX_PAIRS, description="One for each class, in the order of `classes`."
     )
     scores: list[Share] | None = Field(
         None,
-        max_length=MOST,
+        max_length=MAX_PAIRS,
         description="Probability of the second of two classes for each row, in place of `probabilities`; "
         "null: not given.",
     )
@@ -181,10 +181,10 @@ def _probability_faults(probabilities: Sequence[Sequence[float]], k: int) -> Ite
 
 
 def _listed(name: str, places: Labels, detail: str, code: str) -> Iterator[Fault]:
-    for place in places[:SHOWN].tolist():
+    for place in places[:MAX_NAMED_FAULTS].tolist():
         yield Fault(f"/{name}/{place}", detail, code)
-    if places.size > SHOWN:
-        yield Fault(f"/{name}", f"And {places.size - SHOWN} more like these.", code)
+    if places.size > MAX_NAMED_FAULTS:
+        yield Fault(f"/{name}", f"And {places.size - MAX_NAMED_FAULTS} more like these.", code)
 
 
 QUERY = Query(

@@ -88,8 +88,8 @@ def neighbours(subject: Subject, request: NeighboursRequest) -> NeighboursRespon
         return _response(subject, _of_items(model, request), [])
     raw = model.preparation.raw(read_rows({"rows": request.rows}, model.inputs, max_rows=subject.max_rows).table)
     nearest = partial(model.algorithm.queries["neighbours"], model.params, model.state, count=request.n_neighbors)
-    found = _limited(nearest, model.preparation.matrix(raw))
-    return _response(subject, found, flags_of(model.predict_raw(raw)))
+    nearest_rows = _limited(nearest, model.preparation.matrix(raw))
+    return _response(subject, nearest_rows, flags_of(model.predict_raw(raw)))
 
 
 def _of_items(model: Model, request: NeighboursRequest) -> "Neighbours":
@@ -121,26 +121,26 @@ def _limited(nearest: "Callable[[NDArray[Any]], Neighbours]", rows: NDArray[Any]
     return nearest(rows)
 
 
-def _response(subject: Subject, found: "Neighbours", flags: list[Flag]) -> NeighboursResponse:
-    rows = [list(_row(subject.model, found, i)) for i in range(len(found.numbers))]
+def _response(subject: Subject, nearest_rows: "Neighbours", flags: list[Flag]) -> NeighboursResponse:
+    rows = [list(_row(subject.model, nearest_rows, i)) for i in range(len(nearest_rows.numbers))]
     return NeighboursResponse(**subject.fields, neighbours=rows, flags=flags)
 
 
-def _row(model: Model, found: "Neighbours", i: int) -> Iterator[Neighbour]:
-    each = found.numbers.shape[1]
-    if found.targets is None:
+def _row(model: Model, nearest_rows: "Neighbours", i: int) -> Iterator[Neighbour]:
+    each = nearest_rows.numbers.shape[1]
+    if nearest_rows.targets is None:
         targets: list[Label | None] = [None] * each
     elif model.classes is None:
-        targets = finite(in_units(model.linearising, found.targets[i]))
+        targets = finite(in_units(model.linearising, nearest_rows.targets[i]))
     else:
-        targets = [model.classes[int(code)] for code in found.targets[i]]
-    kind = "prototype" if found.prototypes else "row"
-    items = [None] * each if found.items is None else found.items[i].tolist()
-    shares = [None] * each if found.shares is None else found.shares[i].tolist()
-    numbers, distances = found.numbers[i].tolist(), found.distances[i].tolist()
+        targets = [model.classes[int(code)] for code in nearest_rows.targets[i]]
+    kind = "prototype" if nearest_rows.prototypes else "row"
+    items = [None] * each if nearest_rows.items is None else nearest_rows.items[i].tolist()
+    shares = [None] * each if nearest_rows.shares is None else nearest_rows.shares[i].tolist()
+    numbers, distances = nearest_rows.numbers[i].tolist(), nearest_rows.distances[i].tolist()
     for number, item, distance, target, share in zip(numbers, items, distances, targets, shares, strict=True):
-        known = {kind: number, "item": item}
-        yield Neighbour.model_validate(known | {"distance": distance, "target": target, "share": share})
+        fields = {kind: number, "item": item}
+        yield Neighbour.model_validate(fields | {"distance": distance, "target": target, "share": share})
 
 
 QUERY = Query(

@@ -23,7 +23,7 @@ from app.ml.tables.distance_request import (
 
 MOST_ROWS = 100_000
 MOST_COLUMNS = 1000
-SHOWN = 10
+MAX_NAMED_ROWS = 10
 """Rows of a wrong length that are named."""
 
 Number: TypeAlias = Annotated[float, Field(ge=-1e150, le=1e150)]
@@ -57,17 +57,17 @@ def pair_distances(request: DistancesRequest) -> DistanceMatrix:
     beside = request.rows if request.others is None else request.others
     check_size(len(request.rows), 1 if request.to_mean else len(beside), columns)
     others = None if request.others is None else np.array(request.others)
-    found = distance_matrix(request, np.array(request.rows), others, np.array(reference))
-    return DistanceMatrix.model_validate(fields_of(request, found, columns))
+    measured = distance_matrix(request, np.array(request.rows), others, np.array(reference))
+    return DistanceMatrix.model_validate(fields_of(request, measured, columns))
 
 
 def _length_faults(request: DistancesRequest, columns: int) -> Iterator[Fault]:
     for name in ("rows", "others", "reference"):
         wrong = [place for place, row in enumerate(getattr(request, name) or ()) if len(row) != columns]
-        for place in wrong[:SHOWN]:
+        for place in wrong[:MAX_NAMED_ROWS]:
             yield Fault(f"/{name}/{place}", f"The first row has {columns} numbers.", "wrong_length")
-        if len(wrong) > SHOWN:
-            yield Fault(f"/{name}", f"And {len(wrong) - SHOWN} more like these.", "wrong_length")
+        if len(wrong) > MAX_NAMED_ROWS:
+            yield Fault(f"/{name}", f"And {len(wrong) - MAX_NAMED_ROWS} more like these.", "wrong_length")
     if request.to_mean and request.others is not None:
         yield Fault("/others", "Distances lead to the mean or to other rows: leave one of the two out.")
 

@@ -94,14 +94,14 @@ def planes(subject: Subject, request: PlanesRequest) -> Planes:
     """Raises InvalidRequest for names that are no inputs; BodyTooLarge for more values than a response holds."""
     model = subject.model
     columns = _columns(model, request)
-    found: CellMap = model.algorithm.queries["planes"](model.params, model.state)
-    grid = found.grid
+    cell_map: CellMap = model.algorithm.queries["planes"](model.params, model.state)
+    grid = cell_map.grid
     if grid.cells * len(columns) > MOST_VALUES:
         raise BodyTooLarge(
             f"{len(columns)} planes of {grid.cells} cells are more than {MOST_VALUES} values: name fewer columns."
         )
     with np.errstate(over="ignore", invalid="ignore"):
-        apart, mean = steps(grid, found.prototypes), u_matrix(grid, found.prototypes)
+        distances, mean = steps(grid, cell_map.prototypes), u_matrix(grid, cell_map.prototypes)
     return Planes(
         **subject.fields,
         topology="hexagonal" if grid.hexagonal else "square",
@@ -109,18 +109,18 @@ def planes(subject: Subject, request: PlanesRequest) -> Planes:
         grid_width=grid.width,
         x=grid.positions[:, 0].tolist(),
         y=grid.positions[:, 1].tolist(),
-        hits=found.hits.tolist(),
+        hits=cell_map.hits.tolist(),
         u_matrix=finite(mean),
         borders=[
-            Border(first=one, second=other, distance=distance)
-            for (one, other), distance in zip(grid.pairs.tolist(), finite(apart), strict=True)
+            Border(first=cell, second=other, distance=distance)
+            for (cell, other), distance in zip(grid.pairs.tolist(), finite(distances), strict=True)
         ],
-        names=None if found.names is None else [name or None for name in found.names.tolist()],
-        name_shares=None if found.shares is None else found.shares.tolist(),
+        names=None if cell_map.names is None else [name or None for name in cell_map.names.tolist()],
+        name_shares=None if cell_map.shares is None else cell_map.shares.tolist(),
         given_names=[subject.names.get(cell) for cell in range(grid.cells)] if subject.names else None,
-        planes=_planes(model, found, columns),
-        quantisation_error=finite(found.quantisation_error),
-        topographic_error=found.topographic_error,
+        planes=_planes(model, cell_map, columns),
+        quantisation_error=finite(cell_map.quantisation_error),
+        topographic_error=cell_map.topographic_error,
     )
 
 
@@ -138,10 +138,10 @@ def _columns(model: Model, request: PlanesRequest) -> list[str]:
     return list(dict.fromkeys(request.columns))
 
 
-def _planes(model: Model, found: "CellMap", columns: list[str]) -> list[Plane]:
+def _planes(model: Model, cell_map: "CellMap", columns: list[str]) -> list[Plane]:
     if not model.preparation.restorable:
         return []
-    rows = restore(model.preparation, found.prototypes)
+    rows = restore(model.preparation, cell_map.prototypes)
     return [
         Plane(
             column=name,

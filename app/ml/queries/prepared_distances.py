@@ -57,8 +57,8 @@ def prepared_distances(subject: Subject, request: PreparedDistancesRequest) -> P
     if faults := [*distance_faults(request, len(names), len(rows))]:
         raise InvalidRequest(faults=faults)
     check_size(len(rows), 1 if request.to_mean else len(rows if others is None else others), len(names))
-    found = distance_matrix(request, rows, others, rows)
-    return PreparedDistances(**subject.fields, columns=names, **fields_of(request, found, len(names)))
+    measured = distance_matrix(request, rows, others, rows)
+    return PreparedDistances(**subject.fields, columns=names, **fields_of(request, measured, len(names)))
 
 
 def _matrix(subject: Subject, rows: list[dict[str, Any]]) -> Matrix:

@@ -55,21 +55,21 @@ class Spectrum(ModelResponse):
 def spectrum(subject: Subject, request: SpectrumRequest) -> Spectrum:
     """Raises BodyTooLarge for more coordinates than fit into a response."""
     model = subject.model
-    found: SpectrumView = model.algorithm.queries["spectrum"](model.params, model.state)
-    order = np.argsort(found.numbers, kind="stable")
-    if request.coordinates and found.coordinates.size > MOST_COORDINATES:
-        n, k = found.coordinates.shape
+    view: SpectrumView = model.algorithm.queries["spectrum"](model.params, model.state)
+    order = np.argsort(view.numbers, kind="stable")
+    if request.coordinates and view.coordinates.size > MOST_COORDINATES:
+        n, k = view.coordinates.shape
         raise BodyTooLarge(f"{n} rows have {k} coordinates each; one response holds {MOST_COORDINATES} in all.")
     return Spectrum(
         **subject.fields,
-        eigenvalues=found.values.tolist(),
-        eigengap=eigengap(found.values),
-        eigengap_ratio=eigengap_ratio(found.values),
-        suggested_clusters=widest_step(found.values),
-        components=found.components,
-        rows=found.numbers[order].tolist() if request.coordinates else None,
-        items=found.items[order].tolist() if request.coordinates and found.items is not None else None,
-        coordinates=found.coordinates[order].tolist() if request.coordinates else None,
+        eigenvalues=view.values.tolist(),
+        eigengap=eigengap(view.values),
+        eigengap_ratio=eigengap_ratio(view.values),
+        suggested_clusters=widest_step(view.values),
+        components=view.components,
+        rows=view.numbers[order].tolist() if request.coordinates else None,
+        items=view.items[order].tolist() if request.coordinates and view.items is not None else None,
+        coordinates=view.coordinates[order].tolist() if request.coordinates else None,
     )
 
 

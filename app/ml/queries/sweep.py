@@ -92,22 +92,26 @@ def sweep(subject: Subject, request: SweepRequest) -> Sweep:
 
 def _checked(subject: Subject, vary: Sequence[SweepAxis]) -> Sequence[SweepAxis]:
     """Raises InvalidRequest with every fault of every axis."""
-    known = {column.name: column for column in subject.model.inputs}
+    columns_by_name = {column.name: column for column in subject.model.inputs}
     names = [axis.column for axis in vary]
     faults = []
     for i, axis in enumerate(vary):
-        at = f"/vary/{i}"
-        column = known.get(axis.column)
+        pointer = f"/vary/{i}"
+        column = columns_by_name.get(axis.column)
         if column is None:
             faults.append(
-                Fault(f"{at}/column", no_such("The model has no input", axis.column, known), "unknown_column")
+                Fault(
+                    f"{pointer}/column",
+                    no_such("The model has no input", axis.column, columns_by_name),
+                    "unknown_column",
+                )
             )
         elif axis.column in names[:i]:
-            faults.append(Fault(f"{at}/column", "This input is varied twice.", "duplicate"))
+            faults.append(Fault(f"{pointer}/column", "This input is varied twice.", "duplicate"))
         else:
-            faults += _axis_faults(axis, column, at)
+            faults += _axis_faults(axis, column, pointer)
     if not faults:
-        size = int(np.prod([float(len(_values(axis, known[axis.column]))) for axis in vary]))
+        size = int(np.prod([float(len(_values(axis, columns_by_name[axis.column]))) for axis in vary]))
         if size > subject.max_rows:
             faults.append(Fault("/vary", f"The grid has {size} points; one request may return {subject.max_rows}."))
     if faults:
@@ -147,22 +151,22 @@ def _range(axis: SweepAxis, column: InputColumn) -> tuple[float | None, float | 
     return start, column.maximum if axis.stop is None else axis.stop
 
 
-def _axis_faults(axis: SweepAxis, column: InputColumn, at: str) -> Iterator[Fault]:
+def _axis_faults(axis: SweepAxis, column: InputColumn, pointer: str) -> Iterator[Fault]:
     if column.kind == ColumnKind.TEXT:
-        yield Fault(f"{at}/column", "Texts do not vary along an axis: give this one in fixed.", "wrong_kind")
+        yield Fault(f"{pointer}/column", "Texts do not vary along an axis: give this one in fixed.", "wrong_kind")
         return
     if axis.values is not None:
         for j, value in enumerate(axis.values):
-            if found := flaw(column, value):
-                yield Fault(f"{at}/values/{j}", found.detail, found.code)
+            if value_flaw := flaw(column, value):
+                yield Fault(f"{pointer}/values/{j}", value_flaw.detail, value_flaw.code)
         return
     if column.kind == ColumnKind.DATETIME:
-        yield Fault(f"{at}/values", "Give the points in time.", "missing")
+        yield Fault(f"{pointer}/values", "Give the points in time.", "missing")
     elif column.kind != ColumnKind.NUMERIC:
         for end in {"start", "stop", "points"} & axis.model_fields_set:
-            yield Fault(f"{at}/{end}", f"A {column.kind} input has no range of numbers: give values.")
+            yield Fault(f"{pointer}/{end}", f"A {column.kind} input has no range of numbers: give values.")
     elif None in _range(axis, column):
-        yield Fault(f"{at}/start", "Training has seen no range: give start and stop.", "missing")
+        yield Fault(f"{pointer}/start", "Training has seen no range: give start and stop.", "missing")
 
 
 def _along(model: Model, held: Mapping[str, pa.Array], axis: _Axis, axes: Sequence[_Axis]) -> Vector:

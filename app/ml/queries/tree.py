@@ -171,23 +171,26 @@ class Tree(ModelResponse):
 def tree(subject: Subject, request: TreeRequest) -> Tree:
     """Raises InvalidRequest for a member that is not there, BodyTooLarge for more nodes than fit into a response."""
     model = subject.model
-    found: TreeNodes | MemberTrees = model.algorithm.queries["tree"](model.params, model.state)
-    if request.member >= found.members:
-        raise InvalidRequest(faults=[Fault("/member", f"The model has {found.members} trees, counted from 0.")])
-    one = found.tree(request.member)
-    levels, width = one.reached(math.inf if request.max_depth is None else request.max_depth), one.trees.width
+    view: TreeNodes | MemberTrees = model.algorithm.queries["tree"](model.params, model.state)
+    if request.member >= view.members:
+        raise InvalidRequest(faults=[Fault("/member", f"The model has {view.members} trees, counted from 0.")])
+    nodes_of_member = view.tree(request.member)
+    levels, width = (
+        nodes_of_member.reached(math.inf if request.max_depth is None else request.max_depth),
+        nodes_of_member.trees.width,
+    )
     size, most = sum(level.size for level in levels), max(1, min(MOST_NODES, MOST_NUMBERS // width))
     if size > most:
         raise BodyTooLarge(f"The tree has {size} nodes down to this depth; one response holds {most}: lower max_depth.")
     conditions = width * sum(depth * level.size for depth, level in enumerate(levels))
     if request.rules and conditions > MOST_NUMBERS:
         raise BodyTooLarge("The rules of this tree do not fit into a response: lower max_depth, or leave out rules.")
-    nodes = [_in_units(node, *model.preparation.scaling.units) for node in one.nodes(levels)]
+    nodes = [_in_units(node, *model.preparation.scaling.units) for node in nodes_of_member.nodes(levels)]
     named = readable(nodes, model.preparation, model.classes or ())
     return Tree(
         **subject.fields,
         member=request.member,
-        members=found.members,
+        members=view.members,
         classes=None if model.classes is None else list(model.classes),
         target_function=None if model.linearising == "none" else model.linearising,
         nodes=named,

@@ -41,8 +41,8 @@ def _entry(name: str) -> LearnerEntry:
     members: dict[str, Any] = {"name": (Literal[name], Field(description="Name of the learner."))}
     made: Any = create_model
     spec: type[Params] = made(f"{params.__name__}Learner", __base__=params, __doc__=params.__doc__, **members)
-    found = re.search(r"In short: (.*?)\n\n", inspect.cleandoc(module.__doc__ or ""), re.DOTALL)
-    return LearnerEntry(name, module.LEARNER, spec, " ".join(found[1].split()) if found else "")
+    summary = re.search(r"In short: (.*?)\n\n", inspect.cleandoc(module.__doc__ or ""), re.DOTALL)
+    return LearnerEntry(name, module.LEARNER, spec, " ".join(summary[1].split()) if summary else "")
 
 
 if TYPE_CHECKING:

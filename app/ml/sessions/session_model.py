@@ -63,14 +63,14 @@ def publish(session: OnlineSession, state: SessionState, choice: Choice, *, name
 def _chosen(session: OnlineSession, state: SessionState, choice: Choice) -> tuple[Vector, int]:
     """The hypothesis, and the number of rounds in a row that it predicted, where that is known."""
     learner, turn = session.learner, state.rest.tally.learned
-    kept = learner.kept(state.learner)
+    candidates = learner.kept(state.learner)
     match choice:
         case "last":
-            return kept.last, 0
+            return candidates.last, 0
         case "random_round":
-            return kept.chosen, 0
+            return candidates.chosen, 0
         case "longest_survivor":
-            return kept.longest(turn)
+            return candidates.longest(turn)
         case "average":
             if learner.average is None:
                 raise NoHypothesis("The mean of hypotheses of this learner is no hypothesis of its class.")
@@ -117,10 +117,12 @@ def _model(session: OnlineSession, state: SessionState, vector: Vector, receipt:
     made = session.learner.hypothesis(session.spec.learner, vector)
     algorithm = find(made.algorithm).algorithm
     receipt["spec"]["algorithm"] = {"name": made.algorithm, **algorithm.params(**made.params).model_dump(mode="json")}
-    rest, kinds = state.rest, session.inputs.kinds
+    record, kinds = state.rest, session.inputs.kinds
     columns = [
         _seen(column, low, high) if kind == ColumnKind.NUMERIC else column
-        for column, kind, low, high in zip(session.columns, kinds, rest.low.tolist(), rest.high.tolist(), strict=True)
+        for column, kind, low, high in zip(
+            session.columns, kinds, record.low.tolist(), record.high.tolist(), strict=True
+        )
     ]
     return Model(
         name=made.algorithm,

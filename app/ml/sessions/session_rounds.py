@@ -20,7 +20,7 @@ MOST_ROWS = 10_000
 """Rows of a request."""
 MOST_OPEN = 1000
 """Rounds that may wait for their labels."""
-LARGEST = 1e50
+MAX_NUMBER = 1e50
 """Numbers whose sums and products stay finite."""
 PREDICTING, KEEPING = 0, 1
 """Streams of draws."""
@@ -57,7 +57,7 @@ def play(session: OnlineSession, state: SessionState, late: Sequence[LateLabel],
     TooManyOpenRounds: then nothing was learned.
     """
     waiting, tally = state.rest.waiting, state.rest.tally
-    places, given = _late(session, waiting, late)
+    places, labels_late = _late(session, waiting, late)
     rows = _read(session, body) if body else Incoming(np.zeros((0, len(session.columns))), np.zeros(0))
     left = np.setdiff1d(np.arange(waiting.numbers.size), places)
     new = tally.rounds + 1 + np.arange(len(rows.x))
@@ -65,40 +65,40 @@ def play(session: OnlineSession, state: SessionState, late: Sequence[LateLabel],
     if left.size + unlabelled.sum() > MOST_OPEN:
         raise TooManyOpenRounds(f"{left.size} rounds wait for their labels; {MOST_OPEN} may.")
     x = np.ascontiguousarray(np.vstack([waiting.x[places], rows.x]))
-    labels = np.concatenate([given, rows.labels])
+    labels = np.concatenate([labels_late, rows.labels])
     scores = np.concatenate([waiting.scores[places], np.full(len(new), np.nan)])
     numbers = np.concatenate([waiting.numbers[places], new])
     late_by = np.cumsum(left.size + np.cumsum(unlabelled) - unlabelled > 0)
     delayed = tally.delayed + np.concatenate([np.zeros(len(places), np.intp), late_by])
     draws = _draws(session.spec.seed, numbers, len(new), labels, tally.learned)
     done = session.learner.play(session.spec.learner, state.learner, Rounds(x, labels, scores, draws, tally.learned))
-    rest = counted(state.rest, done, labels, delayed, numeric=session.numeric)
+    record = counted(state.rest, done, labels, delayed, numeric=session.numeric)
     open_rows = len(places) + np.flatnonzero(unlabelled)
-    rest = rest._replace(
-        tally=rest.tally._replace(rounds=tally.rounds + len(new)),
+    record = record._replace(
+        tally=record.tally._replace(rounds=tally.rounds + len(new)),
         waiting=OpenRounds(
             np.append(waiting.numbers[left], numbers[open_rows]),
             np.vstack([waiting.x[left], x[open_rows]]),
             np.append(waiting.scores[left], scores[open_rows]),
         ),
-        low=np.minimum(rest.low, rows.x.min(axis=0, initial=np.inf)),
-        high=np.maximum(rest.high, rows.x.max(axis=0, initial=-np.inf)),
+        low=np.minimum(record.low, rows.x.min(axis=0, initial=np.inf)),
+        high=np.maximum(record.high, rows.x.max(axis=0, initial=-np.inf)),
     )
     predictions = _labelled(session, done.predictions[len(places) :])
-    return Outcome(SessionState(done.state, rest), tally.rounds + 1, predictions)
+    return Outcome(SessionState(done.state, record), tally.rounds + 1, predictions)
 
 
 def _draws(seed: int, numbers: Labels, new: int, labels: Vector, turn: int) -> Matrix:
     """(n, 2): for predictions by the numbers of the rounds, the last `new` of which follow each other; for what is
     kept by the order of learning.
     """
-    known = ~np.isnan(labels)
+    is_labelled = ~np.isnan(labels)
     draws, late = np.zeros((len(numbers), 2)), len(numbers) - new
     for row, number in enumerate(numbers[:late].tolist()):
         draws[row, 0] = _stream(seed, PREDICTING, number, 1)[0]
     if new:
         draws[late:, 0] = _stream(seed, PREDICTING, int(numbers[late]), new)
-    draws[known, 1] = _stream(seed, KEEPING, turn, int(known.sum()))
+    draws[is_labelled, 1] = _stream(seed, KEEPING, turn, int(is_labelled.sum()))
     return draws
 
 
@@ -110,26 +110,26 @@ def _stream(seed: int, which: int, start: int, count: int) -> Vector:
 
 def _labelled(session: OnlineSession, predictions: Vector) -> list[Class]:
     classes = session.classes
-    found: list[Any] = predictions.tolist()
-    return found if classes is None else [classes[int(code)] for code in found]
+    values: list[Any] = predictions.tolist()
+    return values if classes is None else [classes[int(code)] for code in values]
 
 
 def _late(session: OnlineSession, waiting: OpenRounds, late: Sequence[LateLabel]) -> tuple[Any, Vector]:
     """Places of the rounds among those that wait, and their labels. Raises InvalidRequest."""
-    known = {number: position for position, number in enumerate(waiting.numbers.tolist())}
+    positions = {number: position for position, number in enumerate(waiting.numbers.tolist())}
     faults, places = [], []
-    for at, (number, label) in enumerate(late):
-        if number in known:
-            places.append(known.pop(number))
+    for index, (number, label) in enumerate(late):
+        if number in positions:
+            places.append(positions.pop(number))
         else:
             detail = "No open round has this number: it has its label already, or was never predicted."
-            faults.append(Fault(f"/labels/{at}/number", detail, "not_open"))
-        found = flaw(session.label_column, label)
-        if found is not None:
-            faults.append(Fault(f"/labels/{at}/label", found.detail, found.code))
+            faults.append(Fault(f"/labels/{index}/number", detail, "not_open"))
+        label_flaw = flaw(session.label_column, label)
+        if label_flaw is not None:
+            faults.append(Fault(f"/labels/{index}/label", label_flaw.detail, label_flaw.code))
     values = _codes(session, [label for _, label in late])
     if not faults:
-        faults = [Fault(f"/labels/{at}/label", text, code) for at, text, code in _unfit(session, values)]
+        faults = [Fault(f"/labels/{index}/label", text, code) for index, text, code in _unfit(session, values)]
     if faults:
         raise InvalidRequest(faults=faults[:MAX_FAULTS])
     return np.array(places, np.intp), values
@@ -148,7 +148,7 @@ def _read(session: OnlineSession, body: Mapping[str, Any]) -> Incoming:
         table: Any = incoming.table
         labels = _codes(session, table.column(target).to_pylist())
     unfit = [
-        (row, session.inputs.names[column], TOO_LARGE) for row, column in np.argwhere(np.abs(x) > LARGEST).tolist()
+        (row, session.inputs.names[column], TOO_LARGE) for row, column in np.argwhere(np.abs(x) > MAX_NUMBER).tolist()
     ]
     faults = [_fault(body, row, name, text, "too_large") for row, name, text in unfit]
     faults += [_fault(body, row, target, text, code) for row, text, code in _unfit(session, labels)]
@@ -157,26 +157,26 @@ def _read(session: OnlineSession, body: Mapping[str, Any]) -> Incoming:
     return Incoming(x, labels)
 
 
-TOO_LARGE = f"Numbers may not exceed {LARGEST:g}: scale them."
+TOO_LARGE = f"Numbers may not exceed {MAX_NUMBER:g}: scale them."
 
 
 def _codes(session: OnlineSession, labels: Sequence[Any]) -> Vector:
     """(n,) labels as the learner has them; NaN where there is none, infinite where it is no label of the session."""
-    known = np.array([label is not None for label in labels], np.bool_)
+    is_labelled = np.array([label is not None for label in labels], np.bool_)
     values = np.full(len(labels), np.nan)
-    given = [label for label in labels if label is not None]
+    present = [label for label in labels if label is not None]
     if session.classes is None:
-        values[known] = given
+        values[is_labelled] = present
     else:
-        codes = codes_of(given, session.classes)
-        values[known] = np.where(codes == UNKNOWN, np.inf, codes)
+        codes = codes_of(present, session.classes)
+        values[is_labelled] = np.where(codes == UNKNOWN, np.inf, codes)
     return values
 
 
 def _unfit(session: OnlineSession, values: Vector) -> list[tuple[int, str, str]]:
     """Places of values that are no label, each with a sentence and a code."""
     if session.classes is None:
-        return [(row, TOO_LARGE, "too_large") for row in np.flatnonzero(np.abs(values) > LARGEST).tolist()]
+        return [(row, TOO_LARGE, "too_large") for row in np.flatnonzero(np.abs(values) > MAX_NUMBER).tolist()]
     text = "It is none of the two labels of the session."
     return [(row, text, "unknown_label") for row in np.flatnonzero(np.isinf(values)).tolist()]
 

@@ -79,7 +79,9 @@ class OnlineSession:
 
     @property
     def inputs(self) -> Inputs:
-        return Inputs(tuple(one.name for one in self.spec.inputs), tuple(one.kind for one in self.spec.inputs))
+        return Inputs(
+            tuple(input_.name for input_ in self.spec.inputs), tuple(input_.kind for input_ in self.spec.inputs)
+        )
 
     @property
     def classes(self) -> tuple[Class, ...] | None:
@@ -120,11 +122,11 @@ class OnlineSession:
         return Preparation(tuple(columns), state, keeps_missing=categories, keeps_categories=categories)
 
     def _faults(self) -> Iterator[Fault]:
-        spec, names = self.spec, Counter(one.name for one in self.spec.inputs)
-        for place, one in enumerate(spec.inputs):
-            if names[one.name] > 1:
+        spec, names = self.spec, Counter(input_.name for input_ in self.spec.inputs)
+        for place, input_ in enumerate(spec.inputs):
+            if names[input_.name] > 1:
                 yield Fault(f"/inputs/{place}/name", "Another input has the same name.", "duplicate_column")
-            if one.name == spec.target:
+            if input_.name == spec.target:
                 yield Fault(f"/inputs/{place}/name", "It is the name of the target.", "duplicate_column")
         if spec.labels is not None:
             yield from self._label_faults(spec.labels)
@@ -133,7 +135,7 @@ class OnlineSession:
     def _label_faults(self, labels: Sequence[Class]) -> Iterator[Fault]:
         if self.numeric:
             yield Fault("/labels", "This learner predicts numbers: leave the labels out.")
-        elif labels[0] == labels[1] or len({_kind(one) for one in labels}) > 1:
+        elif labels[0] == labels[1] or len({_kind(label) for label in labels}) > 1:
             yield Fault("/labels", "The two labels are different, and both texts, numbers or truth values.")
 
 

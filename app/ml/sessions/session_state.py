@@ -80,19 +80,19 @@ def first_state(session: OnlineSession) -> SessionState:
     width = len(session.columns)
     waiting = OpenRounds(np.zeros(0, np.int64), np.zeros((0, width)), np.zeros(0))
     curve = LossCurve(1, np.zeros(0, np.int64), np.zeros((0, 4)))
-    rest = Rest(Tally(), curve, waiting, np.full(width, np.inf), np.full(width, -np.inf))
-    return SessionState(session.learner.start(session.spec.learner, width), rest)
+    record = Rest(Tally(), curve, waiting, np.full(width, np.inf), np.full(width, -np.inf))
+    return SessionState(session.learner.start(session.spec.learner, width), record)
 
 
-def counted(rest: Rest, played: Played, labels: Vector, delayed: Labels, *, numeric: bool) -> Rest:
+def counted(record: Rest, played: Played, labels: Vector, delayed: Labels, *, numeric: bool) -> Rest:
     """After rounds (n,). delayed: (n,) such rounds up to each."""
-    known, before = ~np.isnan(labels), rest.tally
-    wrong = (played.predictions != labels) & known & (not numeric)
+    is_labelled, before = ~np.isnan(labels), record.tally
+    wrong = (played.predictions != labels) & is_labelled & (not numeric)
     bound = np.where(delayed > 0, np.nan, played.bound)
     mistakes = before.mistakes + np.cumsum(wrong)
-    loss = np.cumsum([before.loss, *np.where(known, played.losses, 0.0)])[1:]  # one after the other
+    loss = np.cumsum([before.loss, *np.where(is_labelled, played.losses, 0.0)])[1:]  # one after the other
     values = np.column_stack([mistakes, loss, played.regret, bound])
-    turns = before.learned + np.cumsum(known)
+    turns = before.learned + np.cumsum(is_labelled)
     tally = before._replace(
         learned=int(turns[-1]),
         delayed=int(delayed[-1]),
@@ -101,7 +101,7 @@ def counted(rest: Rest, played: Played, labels: Vector, delayed: Labels, *, nume
         regret=float(played.regret[-1]),
         bound=float(bound[-1]),
     )
-    return rest._replace(tally=tally, curve=rest.curve.extended(turns[known], values[known]))
+    return record._replace(tally=tally, curve=record.curve.extended(turns[is_labelled], values[is_labelled]))
 
 
 def encode(state: SessionState) -> bytes:

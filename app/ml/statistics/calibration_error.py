@@ -57,21 +57,21 @@ class Gaps(NamedTuple):
         draws, weights = rows.draws, np.ones(left.size) if rows.weights is None else rows.weights
         groups, whole, pull = draws.counts.shape[1], weights.sum(), weights * left
         table = np.bincount(draws.group * count + bins, pull, groups * count).reshape(groups, count)
-        found = np.bincount(bins, pull, count) / whole
+        gaps = np.bincount(bins, pull, count) / whole
         squares, crossed = np.bincount(bins, pull * pull, count), np.bincount(bins, pull * weights, count)
-        spread = squares - 2 * found * crossed + found**2 * (weights @ weights)
+        spread = squares - 2 * gaps * crossed + gaps**2 * (weights @ weights)
         drawn = ratio(draws.counts[:RESAMPLES] @ table, draws.sums(weights)[:RESAMPLES, None])
-        return cls(found, np.sqrt(np.maximum(spread, 0.0)) / whole, drawn)
+        return cls(gaps, np.sqrt(np.maximum(spread, 0.0)) / whole, drawn)
 
 
 def calibration_error(
     parts: Sequence[Gaps], n: int, label: str | None = None, confidence: float = CONFIDENCE
 ) -> Metric:
     """The mean over classes of the sums of their absolute gaps, of n rows."""
-    value = sum(float(np.abs(one.found).sum()) for one in parts) / len(parts)
+    value = sum(float(np.abs(part.found).sum()) for part in parts) / len(parts)
     bounds = _bounds(value, parts, confidence)
-    found = metric(NAME, value, bounds, INTERVAL, n=n, label=label, confidence=confidence)
-    return found.model_copy(update={"note": NOTE})
+    error = metric(NAME, value, bounds, INTERVAL, n=n, label=label, confidence=confidence)
+    return error.model_copy(update={"note": NOTE})
 
 
 def _bounds(value: float, parts: Sequence[Gaps], confidence: float) -> Bounds | None:
@@ -79,8 +79,8 @@ def _bounds(value: float, parts: Sequence[Gaps], confidence: float) -> Bounds | 
     if not parts[0].drawn.size:
         return None
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-    below = np.quantile(_mean([np.sign(one.found) * (one.drawn - one.found) for one in parts]), tails[0])
-    above = np.quantile(_mean([_excess(one) for one in parts]), tails[1])
+    below = np.quantile(_mean([np.sign(part.found) * (part.drawn - part.found) for part in parts]), tails[0])
+    above = np.quantile(_mean([_excess(part) for part in parts]), tails[1])
     bounds = Bounds(float(value - above), float(value - below))
     return bounds if bounds.lower < bounds.upper else None
 
@@ -93,4 +93,4 @@ def _excess(gaps: Gaps) -> Matrix:
 
 def _mean(of_classes: Sequence[Matrix]) -> Vector:
     """(draws,) the mean over classes of sums over bins."""
-    return np.asarray(sum(one.sum(axis=1) for one in of_classes) / len(of_classes))
+    return np.asarray(sum(matrix.sum(axis=1) for matrix in of_classes) / len(of_classes))

@@ -43,8 +43,8 @@ def rank_contrast(values: Vector, labels: Labels, k: int) -> Contrast:
     above = np.bincount(labels, ranks, k) - inside * (inside + 1) / 2
     pairs = inside * outside
     spread = np.sqrt(pairs / 12 * np.maximum(n + 1 - ties / max(n * (n - 1), 1), 0.0))
-    apart = np.maximum(np.abs(above - pairs / 2) - 0.5, 0.0)
-    p = np.minimum(2 * scipy.special.ndtr(-ratio(apart, spread)), 1.0)
+    excess = np.maximum(np.abs(above - pairs / 2) - 0.5, 0.0)
+    p = np.minimum(2 * scipy.special.ndtr(-ratio(excess, spread)), 1.0)
     p = np.where(spread > 0, p, 1.0)
     sums, total = np.bincount(labels, values, k), values.sum()
     return Contrast(
@@ -78,9 +78,9 @@ def category_contrast(codes: Labels, labels: Labels, k: int, levels: int) -> Con
     p = scipy.special.chdtrc(degrees, squared) if degrees else np.ones(k)
     shares = _shares(counts, totals, inside, outside)
     code = np.nan_to_num(shares[0] - shares[1], nan=-2.0).argmax(axis=1)
-    own = np.arange(k), code
+    cells = np.arange(k), code
     return Contrast(
-        np.sqrt(squared / max(n, 1.0)), np.where(pairs > 0, p, np.nan), shares[0][own], shares[1][own], code
+        np.sqrt(squared / max(n, 1.0)), np.where(pairs > 0, p, np.nan), shares[0][cells], shares[1][cells], code
     )
 
 

@@ -15,7 +15,7 @@ KNOTS = {60: 2, 200: 3, 1000: 5}
 """Knots for fewer rows than the key; `MOST_KNOTS` for more."""
 MOST_KNOTS = 9
 OUTLYING = 4.0
-LEAST = 0.05
+MIN_SPREAD = 0.05
 """Smallest spread, as a share of the mean error: widths differ by a bounded factor."""
 ROUNDS = 10
 NONE = np.zeros((2, 0))
@@ -32,12 +32,12 @@ def error_spread(predicted: Vector, errors: Vector) -> Matrix:
     size = errors.mean() if errors.size else 0.0
     count = next((knots for rows, knots in KNOTS.items() if errors.size < rows), MOST_KNOTS)
     knots = np.unique(np.quantile(predicted, np.linspace(0, 1, count))) if errors.size else np.zeros(0)
-    if knots.size < 2 or not LEAST * size > 0 or not np.isfinite(size) or not np.isfinite(np.ptp(knots)):
+    if knots.size < 2 or not MIN_SPREAD * size > 0 or not np.isfinite(size) or not np.isfinite(np.ptp(knots)):
         return NONE
     return np.stack([knots, size * _fitted(_hats(predicted, knots), errors / size)])
 
 
-def at(spread: Matrix, predicted: Vector) -> Vector:
+def error_of_predictions(spread: Matrix, predicted: Vector) -> Vector:
     """The spread at these predictions (n,); 1 without knots."""
     return np.interp(predicted, *spread) if spread.shape[1] else np.ones(len(predicted))
 
@@ -55,5 +55,5 @@ def _fitted(hats: Matrix, errors: Vector) -> Vector:
         weighted = hats / spread[:, None] ** 2
         held = np.diag(1 / heights**2)
         right = weighted.T @ np.minimum(errors, OUTLYING * spread) + held.sum(axis=1)
-        heights = np.maximum(np.linalg.solve(weighted.T @ hats + held, right), LEAST)
+        heights = np.maximum(np.linalg.solve(weighted.T @ hats + held, right), MIN_SPREAD)
     return heights

@@ -72,11 +72,11 @@ def _spread_of_many(values: Values, count: int) -> dict[str, Any]:
     low = min(float(x.min()) for x in values() if len(x))
     high = max(float(x.max()) for x in values() if len(x))
     center = moments(values, low, high)
-    at = dict(zip(SHARES, quantiles(values, count, SHARES), strict=True))
-    reach = 1.5 * (at[0.75] - at[0.25])
+    quantile_of = dict(zip(SHARES, quantiles(values, count, SHARES), strict=True))
+    reach = 1.5 * (quantile_of[0.75] - quantile_of[0.25])
     edges = _edges(low, high, count)
-    box = _box(values, at[0.25] - reach, at[0.75] + reach, edges)
-    return _fields((low, high), center, at, box, edges, beyond=partial(_beyond, values))
+    box = _box(values, quantile_of[0.25] - reach, quantile_of[0.75] + reach, edges)
+    return _fields((low, high), center, quantile_of, box, edges, beyond=partial(_beyond, values))
 
 
 def _spread_of_sorted(values: Values, count: int) -> tuple[dict[str, Any], int]:
@@ -84,27 +84,27 @@ def _spread_of_sorted(values: Values, count: int) -> tuple[dict[str, Any], int]:
     ordered = np.sort(np.concatenate([*values()])) + 0.0  # -0.0 is 0.0
     low, high = float(ordered[0]), float(ordered[-1])
     center = moments(values, low, high)
-    at = dict(zip(SHARES, quantiles_of_sorted(ordered, SHARES), strict=True))
-    reach = 1.5 * (at[0.75] - at[0.25])
+    quantile_of = dict(zip(SHARES, quantiles_of_sorted(ordered, SHARES), strict=True))
+    reach = 1.5 * (quantile_of[0.75] - quantile_of[0.25])
     edges = _edges(low, high, count)
 
     def beyond(lower: float, upper: float) -> int:
         inside = np.searchsorted(ordered, upper, side="right") - np.searchsorted(ordered, lower)
         return count - int(inside)
 
-    first = np.searchsorted(ordered, at[0.25] - reach)
-    last = np.searchsorted(ordered, at[0.75] + reach, side="right") - 1
+    first = np.searchsorted(ordered, quantile_of[0.25] - reach)
+    last = np.searchsorted(ordered, quantile_of[0.75] + reach, side="right") - 1
     counts = np.diff(np.searchsorted(ordered, edges[:-1]), append=count)
-    outliers = beyond(at[0.25] - reach, at[0.75] + reach)
+    outliers = beyond(quantile_of[0.25] - reach, quantile_of[0.75] + reach)
     box = _Box(float(ordered[first]), float(ordered[last]), outliers, counts if low < high else np.array([count]))
     distinct = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
-    return _fields((low, high), center, at, box, edges, beyond=beyond), distinct
+    return _fields((low, high), center, quantile_of, box, edges, beyond=beyond), distinct
 
 
 def _fields(
     ends: tuple[float, float],
     moments: tuple[float, float | None],
-    at: Mapping[float, float],
+    quantile_of: Mapping[float, float],
     box: "_Box",
     edges: Vector,
     *,
@@ -112,14 +112,14 @@ def _fields(
 ) -> dict[str, Any]:
     """beyond: the number of values outside of an interval."""
     (low, high), (mean, deviation) = ends, moments
-    rules = {"extremes": (low, high), "percentiles": (at[0.09], at[0.91])}
+    rules = {"extremes": (low, high), "percentiles": (quantile_of[0.09], quantile_of[0.91])}
     if deviation is not None and np.isfinite([mean - deviation, mean + deviation]).all():
         rules["deviation"] = mean - deviation, mean + deviation
     return {
         "minimum": low,
-        "first_quartile": at[0.25],
-        "median": at[0.5],
-        "third_quartile": at[0.75],
+        "first_quartile": quantile_of[0.25],
+        "median": quantile_of[0.5],
+        "third_quartile": quantile_of[0.75],
         "maximum": high,
         "mean": mean,
         "standard_deviation": deviation,
@@ -129,7 +129,7 @@ def _fields(
         "other_whiskers": [
             Whiskers(rule=rule, lower=a, upper=b, outliers=beyond(a, b)) for rule, (a, b) in rules.items()
         ],
-        "percentiles": [Percentile(share=share, value=at[share]) for share in PERCENTILES],
+        "percentiles": [Percentile(share=share, value=quantile_of[share]) for share in PERCENTILES],
         "histogram": _bins(edges, box.counts),
     }
 
@@ -141,20 +141,20 @@ def spreads(values: Matrix) -> list[dict[str, Any]]:
     low, high = ordered[:, 0], ordered[:, -1]
     with np.errstate(all="ignore"):  # what is not finite is left out, as in `spread`
         mean, deviation = _moments_of_rows(values, low, high)
-        at = {share: _quantile_of_rows(ordered, share) for share in SHARES}
-        reach = 1.5 * (at[0.75] - at[0.25])
-        inside = ~_beyond_of_rows(ordered, at[0.25] - reach, at[0.75] + reach)
+        quantile_of = {share: _quantile_of_rows(ordered, share) for share in SHARES}
+        reach = 1.5 * (quantile_of[0.75] - quantile_of[0.25])
+        inside = ~_beyond_of_rows(ordered, quantile_of[0.25] - reach, quantile_of[0.75] + reach)
         rules = {
             "extremes": (low, high),
-            "percentiles": (at[0.09], at[0.91]),
+            "percentiles": (quantile_of[0.09], quantile_of[0.91]),
             "deviation": (mean - deviation, mean + deviation),
         }
     edges, counts = _histograms(ordered, low, high)
     fields = {
         "minimum": low,
-        "first_quartile": at[0.25],
-        "median": at[0.5],
-        "third_quartile": at[0.75],
+        "first_quartile": quantile_of[0.25],
+        "median": quantile_of[0.5],
+        "third_quartile": quantile_of[0.75],
         "maximum": high,
         "mean": mean,
         "standard_deviation": deviation,
@@ -162,7 +162,7 @@ def spreads(values: Matrix) -> list[dict[str, Any]]:
         "upper_whisker": np.where(inside, ordered, -np.inf).max(axis=1),
         "outliers": n - inside.sum(axis=1),
         "other_whiskers": zip(*(_whiskers(rule, ordered, *ends) for rule, ends in rules.items()), strict=True),
-        "percentiles": zip(*(_percentiles(share, at[share]) for share in PERCENTILES), strict=True),
+        "percentiles": zip(*(_percentiles(share, quantile_of[share]) for share in PERCENTILES), strict=True),
         "histogram": zip(edges.tolist(), counts.tolist(), strict=True),
     }
     lists = [x.tolist() if isinstance(x, np.ndarray) else list(x) for x in fields.values()]

@@ -16,7 +16,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 
 CONFIDENCE = 0.95
 RESAMPLES = 1000
-FEWEST = 100
+MIN_REPLICATES = 100
 """Replicates that must be defined."""
 PICKS = 1 << 16
 """Rows drawn at a time."""
@@ -90,7 +90,7 @@ def hyperbolic_student_t(value: float, error: float, freedom: float, confidence:
     return Bounds(float(lower), float(upper))
 
 
-def percentile(replicates: ArrayLike, confidence: float = CONFIDENCE, *, fewest: int = FEWEST) -> Bounds | None:
+def percentile(replicates: ArrayLike, confidence: float = CONFIDENCE, *, fewest: int = MIN_REPLICATES) -> Bounds | None:
     """The middle `confidence` of the bootstrap replicates (LION 5.3) that are defined; None if fewer than `fewest` are.
 
     The median of the replicates is inside by construction; their mean or the estimate need not be.
@@ -135,7 +135,7 @@ def _defined(values: ArrayLike) -> Vector:
     return array[np.isfinite(array)]
 
 
-def _between(replicates: Vector, shares: Vector, fewest: int = FEWEST) -> Bounds | None:
+def _between(replicates: Vector, shares: Vector, fewest: int = MIN_REPLICATES) -> Bounds | None:
     if replicates.size < fewest:
         return None
     lower, upper = np.quantile(replicates, shares)

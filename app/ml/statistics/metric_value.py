@@ -206,9 +206,9 @@ def of_log_ratio(
     return with_note(with_note(result, definition), FEW_ROWS if bounds is not None and worth < HEAVY_ROWS else None)
 
 
-def like(one: Metric, other: Metric) -> Metric:
+def like(metric_value: Metric, other: Metric) -> Metric:
     """The first, with the average and the note of the other."""
-    return (macro(one) if other.average else one).model_copy(update={"note": other.note})
+    return (macro(metric_value) if other.average else metric_value).model_copy(update={"note": other.note})
 
 
 def with_note(result: Metric, note: str | None) -> Metric:
@@ -227,8 +227,8 @@ def macro(result: Metric) -> Metric:
 def fold_mean(name: str, values: Vector, label: str | None = None) -> Metric:
     """The mean over folds. Their training rows overlap, so the interval is only approximate (LION 5.2.3)."""
     bounds = student_t(values)
-    found = metric(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
-    return macro(found) if name in MACRO and label is None else found
+    mean = metric(name, float(values.mean()), bounds, "student-t (approximate)", n=values.size, label=label)
+    return macro(mean) if name in MACRO and label is None else mean
 
 
 def resample_mean(name: str, values: Vector, label: str | None = None) -> Metric:

@@ -25,10 +25,10 @@ class Normality(NamedTuple):
 
 def standardised(values: Vector) -> Vector | None:
     """Values (n,) less their mean, over their deviation (n − 1), ascending; None where they do not spread."""
-    found = spread(values)
-    if values.size < 2 or found.deviation == 0:
+    moments = spread(values)
+    if values.size < 2 or moments.deviation == 0:
         return None
-    z: Vector = np.sort((values - found.mean) / found.deviation) * np.sqrt(1 - 1 / values.size)
+    z: Vector = np.sort((values - moments.mean) / moments.deviation) * np.sqrt(1 - 1 / values.size)
     return z
 
 

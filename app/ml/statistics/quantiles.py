@@ -25,8 +25,8 @@ def quantiles(values: Values, count: int, shares: Sequence[float], *, held: int 
     """The linear rule (Hyndman & Fan 1996, type 7): position (n - 1)·p, interpolated between neighbours."""
     places = [(count - 1) * share for share in shares]
     ranks = sorted({rank for place in places for rank in (int(place), min(int(place) + 1, count - 1))})
-    at = order_statistics(values, count, ranks, held=held)
-    return [_between(at[int(p)], at[min(int(p) + 1, count - 1)], p - int(p)) for p in places]
+    values_by_rank = order_statistics(values, count, ranks, held=held)
+    return [_between(values_by_rank[int(p)], values_by_rank[min(int(p) + 1, count - 1)], p - int(p)) for p in places]
 
 
 def quantiles_of_sorted(ordered: NDArray[np.float64], shares: Sequence[float]) -> list[float]:
@@ -59,14 +59,14 @@ def _within(
     for keys in _keys(values, low, high):
         counts += np.bincount(((keys - np.uint64(low)) // np.uint64(width)).astype(np.intp), minlength=BINS)
     edges = [below, *(below + np.cumsum(counts)).tolist()]
-    found: dict[int, float] = {}
+    values_by_rank: dict[int, float] = {}
     for number, (first, last) in enumerate(pairwise(edges)):
         here = [rank for rank in ranks if first <= rank < last]
         if here:
             start = low + number * width
             end = min(start + width, high)
-            found |= _within(values, start, end, below=first, inside=last - first, ranks=here, held=held)
-    return found
+            values_by_rank |= _within(values, start, end, below=first, inside=last - first, ranks=here, held=held)
+    return values_by_rank
 
 
 def _keys(values: Values, low: int, high: int) -> Iterator[Keys]:

@@ -19,7 +19,7 @@ from app.ml.statistics.histogram_and_box_plot import Bin, histogram
 from app.ml.statistics.intervals import Bounds, accelerated, percentile
 from app.ml.statistics.metric_value import rounded
 
-FEWEST = 20
+MIN_REFITS = 20
 """Refits in which a number must be defined, to estimate its spread."""
 MOST_IN_PAIRS = 10
 """Numbers of which every pair gets an ellipse."""
@@ -77,8 +77,8 @@ def distribution(
     undefined.
     """
     values = draws[np.isfinite(draws)]
-    bounds, how = percentile(values, confidence, fewest=FEWEST), "percentile"
-    if left_out is not None and np.isfinite(estimate) and values.size >= FEWEST:
+    bounds, how = percentile(values, confidence, fewest=MIN_REFITS), "percentile"
+    if left_out is not None and np.isfinite(estimate) and values.size >= MIN_REFITS:
         bounds, how = accelerated(estimate, values, left_out, confidence), "accelerated"
     result = float(estimate) if np.isfinite(estimate) else None
     if bounds is None or result is None:
@@ -104,44 +104,44 @@ def rectangle(draws: Matrix, confidence: float) -> Rectangle | None:
 
     Refits in which a number is undefined do not count.
     """
-    kept = draws[np.isfinite(draws).all(axis=1)]
-    n = len(kept)
-    if n < FEWEST or not draws.shape[1]:
+    finite_draws = draws[np.isfinite(draws).all(axis=1)]
+    n = len(finite_draws)
+    if n < MIN_REFITS or not draws.shape[1]:
         return None
-    ordered = np.sort(kept, axis=0)
+    ordered = np.sort(finite_draws, axis=0)
     # How many of a column are as far out or farther, at least over all columns; the value itself does not count.
-    columns = list(zip(ordered.T, kept.T, strict=True))
+    columns = list(zip(ordered.T, finite_draws.T, strict=True))
     below = np.stack([np.searchsorted(column, values, "right") for column, values in columns])
     above = np.stack([n - np.searchsorted(column, values, "left") for column, values in columns])
     depth = np.minimum(below, above).min(axis=0) - 1
     cut = int(np.sort(depth)[math.floor((1 - confidence) * n)])
     lower, upper = ordered[cut], ordered[n - 1 - cut]
-    inside = ((kept >= lower) & (kept <= upper)).all(axis=1).mean()
+    inside = ((finite_draws >= lower) & (finite_draws <= upper)).all(axis=1).mean()
     return Rectangle(lower=lower.tolist(), upper=upper.tolist(), holds=float(inside))
 
 
 def ellipses(names: Sequence[str], draws: Matrix, confidence: float) -> list[Ellipse]:
     """Ellipse of every pair among the first numbers (R, m); none of pairs that do not spread in two directions."""
     few = min(len(names), MOST_IN_PAIRS)
-    found = (_ellipse([names[i], names[j]], draws[:, [i, j]], confidence) for i, j in combinations(range(few), 2))
-    return [ellipse for ellipse in found if ellipse is not None]
+    candidates = (_ellipse([names[i], names[j]], draws[:, [i, j]], confidence) for i, j in combinations(range(few), 2))
+    return [ellipse for ellipse in candidates if ellipse is not None]
 
 
 def _ellipse(names: list[str], draws: Matrix, confidence: float) -> Ellipse | None:
-    kept = draws[np.isfinite(draws).all(axis=1)]
-    if len(kept) < FEWEST:
+    finite_draws = draws[np.isfinite(draws).all(axis=1)]
+    if len(finite_draws) < MIN_REFITS:
         return None
-    centre, size = kept.mean(axis=0), kept.std(axis=0)
+    centre, size = finite_draws.mean(axis=0), finite_draws.std(axis=0)
     if not (size > 0).all():
         return None
-    z = (kept - centre) / size
+    z = (finite_draws - centre) / size
     correlation = float((z[:, 0] * z[:, 1]).mean())
     if 1 - abs(correlation) < 1e-12:
         return None
     # In the sum and the difference of two standard numbers the covariance is diagonal.
     turned = z @ np.array([[1.0, 1.0], [1.0, -1.0]])
     distance = np.sqrt((turned**2 / (2 * np.array([1 + correlation, 1 - correlation]))).sum(axis=1))
-    scale = len(kept) / (len(kept) - 1)
+    scale = len(finite_draws) / (len(finite_draws) - 1)
     covariance = scale * np.array([[1.0, correlation], [correlation, 1.0]]) * np.outer(size, size)
     values, vectors = np.linalg.eigh(covariance)
     radius = float(np.quantile(distance / np.sqrt(scale), confidence))

@@ -40,12 +40,12 @@ def binomial_upper(mistakes: int, rows: int, delta: float) -> float:
     return float(scipy.special.betainccinv(mistakes + 1, rows - mistakes, delta))
 
 
-def compression_upper(kept: int, mistakes: int, rows: int, delta: float) -> float:
+def compression_upper(compressed: int, mistakes: int, rows: int, delta: float) -> float:
     """kept: rows that determine the fit. mistakes: among the others of all the rows."""
-    others = rows - kept
+    others = rows - compressed
     if mistakes >= others:
         return 1.0
-    log_delta = math.log(delta) - math.log(rows) + scipy.special.betaln(others + 1, kept + 1) + math.log(rows + 1)
+    log_delta = math.log(delta) - math.log(rows) + scipy.special.betaln(others + 1, compressed + 1) + math.log(rows + 1)
     if mistakes == 0:
         return -math.expm1(log_delta / others)
     return binomial_upper(mistakes, others, math.exp(log_delta)) if log_delta > math.log(1e-300) else 1.0

@@ -31,7 +31,9 @@ def selection_stability(selected: NDArray[np.bool_]) -> Metric:
     if samples < 2 or chance <= 0:
         return metric("selection_stability", math.nan, None, "", n=samples, label=None)
     value = 1 - float((samples / (samples - 1) * share * (1 - share)).mean()) / chance
-    own = (z @ share / d - size * mean / d**2 - value / 2 * (2 * size * mean / d**2 - size / d - mean / d + 1)) / chance
-    reach = REACH * 2 / samples * math.sqrt(float(((own - own.mean()) ** 2).sum()))
+    influences = (
+        z @ share / d - size * mean / d**2 - value / 2 * (2 * size * mean / d**2 - size / d - mean / d + 1)
+    ) / chance
+    reach = REACH * 2 / samples * math.sqrt(float(((influences - influences.mean()) ** 2).sum()))
     bounds = Bounds(value - reach, min(1.0, value + reach))
     return metric("selection_stability", value, bounds, "normal (approximate)", n=samples, label=None)

@@ -5,9 +5,10 @@ B = Σb_u, has the standard error s, s² = Σ (a_u/A − b_u/B)² (the infinites
 same are L* and s*, and the quantiles of (L* − L)/s* take the place of Student's t. Errors of a ratio grow with it, and
 the logarithm keeps its bounds positive; studentising corrects for skewness, which percentiles do not.
 
-Quantiles are never closer to 0 than those of Student's t, nor further than `FURTHEST`: draws of a few units that are
-nearly alike have a standard error near 0. Where one unit dominates s², the variance of the units may be infinite, and
-the largest of them are rarer than any sample shows: the upper end then reaches up to 1 + `HEAVIEST` times as far.
+Quantiles are never closer to 0 than those of Student's t, nor further than `MAX_QUANTILE`: draws of a few units that
+are nearly alike have a standard error near 0. Where one unit dominates s², the variance of the units may be infinite,
+and the largest of them are rarer than any sample shows: the upper end then reaches up to 1 + `UPPER_ARM_GROWTH` times
+as far.
 
 References: Hall (1988), Annals of Statistics 16:927, and Efron & Tibshirani (1993), An Introduction to the Bootstrap,
 ch. 12, for the studentised bootstrap; Efron (1982), The Jackknife, the Bootstrap and Other Resampling Plans, ch. 6.
@@ -17,11 +18,11 @@ import numpy as np
 import scipy
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.statistics.intervals import CONFIDENCE, FEWEST, Bounds
+from app.ml.statistics.intervals import CONFIDENCE, MIN_REPLICATES, Bounds
 
-FURTHEST = 10.0
+MAX_QUANTILE = 10.0
 """Largest quantile of a studentised draw."""
-HEAVIEST = 2.0
+UPPER_ARM_GROWTH = 2.0
 """Growth of the upper arm where one unit dominates the variance."""
 DOMINANT = 0.15, 0.35
 """Shares of the largest unit in the variance, from which and up to which the upper arm grows."""
@@ -42,16 +43,16 @@ def log_ratio(above: Vector, below: Vector, counts: Matrix, confidence: float = 
     if not error > 1e-12:
         return None
     t = _studentised(parts, bases, counts)
-    if t.size < FEWEST:
+    if t.size < MIN_REPLICATES:
         return None
     tail = (1 - confidence) / 2
     nearest = np.sqrt(m / (m - 1)) * scipy.special.stdtrit(m - 1, 1 - tail)
     low, high = np.quantile(t, [tail, 1 - tail])
-    wide = 1 + HEAVIEST * _dominance(pulls)
+    wide = 1 + UPPER_ARM_GROWTH * _dominance(pulls)
     centre = np.log(a) - np.log(b)
     return Bounds(
-        float(centre - error * np.clip(high, nearest, FURTHEST)),
-        float(centre + error * np.clip(-low * wide, nearest, FURTHEST)),
+        float(centre - error * np.clip(high, nearest, MAX_QUANTILE)),
+        float(centre + error * np.clip(-low * wide, nearest, MAX_QUANTILE)),
     )
 
 

@@ -33,9 +33,9 @@ _BETWEEN_NUMBERS = {
 }
 
 
-def possible(given: ColumnKind, wanted: ColumnKind) -> bool:
+def possible(kind: ColumnKind, wanted: ColumnKind) -> bool:
     """True if a column of the one kind can be used as the other."""
-    return given is wanted or not TEXTS.isdisjoint({given, wanted}) or (given, wanted) in _BETWEEN_NUMBERS
+    return kind is wanted or not TEXTS.isdisjoint({kind, wanted}) or (kind, wanted) in _BETWEEN_NUMBERS
 
 
 def training_of(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
@@ -118,8 +118,8 @@ def _is_converted(column: TableColumn, wanted: InputColumn, decimal: str | None)
     other = column.other_notation.notation
     if wanted.kind == ColumnKind.DATETIME:
         return wanted.notation.dates == other.dates
-    known = decimal is not None or not wanted.notation.plain
-    return known and wanted.notation.decimal == other.decimal
+    is_read = decimal is not None or not wanted.notation.plain
+    return is_read and wanted.notation.decimal == other.decimal
 
 
 def _is_read_first(column: TableColumn, wanted: InputColumn) -> bool:
@@ -176,15 +176,15 @@ def _is_binary(column: TableColumn) -> bool:
 
 def kind_faults(kinds: Mapping[str, KindName], columns: Sequence[TableColumn]) -> Iterator[Fault]:
     """Columns that do not exist, or cannot be used as such a kind or in its notation."""
-    known = {column.name: column for column in columns}
-    for name, given in kinds.items():
-        at, column, wanted = place("kinds", name), known.get(name), KINDS[given].kind
+    columns_by_name = {column.name: column for column in columns}
+    for name, kind_name in kinds.items():
+        pointer, column, wanted = place("kinds", name), columns_by_name.get(name), KINDS[kind_name].kind
         if column is None:
-            yield no_column(at, name, known)
+            yield no_column(pointer, name, columns_by_name)
         elif not possible(ColumnKind(column.kind), wanted) or (
             (column.kind, wanted) == (ColumnKind.NUMERIC, ColumnKind.BOOLEAN) and not _is_binary(column)
         ):
-            yield Fault(at, f"A {column.kind} column cannot be used as a {wanted} one.", "wrong_kind")
+            yield Fault(pointer, f"A {column.kind} column cannot be used as a {wanted} one.", "wrong_kind")
     yield from notation_faults(columns, kinds, "/kinds")
 
 
@@ -238,9 +238,9 @@ def _used(column: TableColumn, wanted: KindUsed) -> tuple[ColumnKind, Notation]:
     return kind, notation.model_copy(update=changes)
 
 
-def _is_same(one: Notation, other: Notation, kind: ColumnKind) -> bool:
+def _is_same(left: Notation, other: Notation, kind: ColumnKind) -> bool:
     """True if numbers have one decimal mark, or dates one order."""
-    return one.dates == other.dates if kind is ColumnKind.DATETIME else one.decimal == other.decimal
+    return left.dates == other.dates if kind is ColumnKind.DATETIME else left.decimal == other.decimal
 
 
 def notation_faults(columns: Sequence[TableColumn], kinds: Mapping[str, KindUsed], pointer: str) -> Iterator[Fault]:

@@ -78,17 +78,17 @@ def flaw(column: InputColumn, value: object) -> Flaw | None:
 def _is_level(column: InputColumn, value: Any) -> bool:
     """True if it is one of the levels, which ascend."""
     levels = column.levels or []
-    at = bisect_left(levels, value)
-    return at < len(levels) and levels[at] == value
+    index = bisect_left(levels, value)
+    return index < len(levels) and levels[index] == value
 
 
 def _as_used(column: InputColumn, values: Sequence[object]) -> Sequence[object]:
     """Values without blanks around words, null where one stands for a missing value; numbers and truth values of a
     column that the model uses as categories as the categories that they are.
     """
-    types, given = set(map(type, values)), () if column.notation is None else column.notation.missing
-    if str in types or (given and types & {int, float}):
-        markers = {*map(str.strip, given), *([""] if column.kind in _WORDS else MISSING)}
+    types, missing_markers = set(map(type, values)), () if column.notation is None else column.notation.missing
+    if str in types or (missing_markers and types & {int, float}):
+        markers = {*map(str.strip, missing_markers), *([""] if column.kind in _WORDS else MISSING)}
         values = [_without_marker(value, markers) for value in values]
     if float in types and not column.nullable:
         values = [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]

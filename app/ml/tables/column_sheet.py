@@ -29,33 +29,33 @@ _ROUNDED = "Whole numbers beyond 2^53 are rounded to the nearest float where a m
 
 def describe(
     name: str,
-    of: pa.DataType,
+    data_type: pa.DataType,
     chunks: Chunks,
     remark: Remark = Remark(),  # noqa: B008  immutable
     statistics: dict[str, Any] | None = None,
 ) -> Column:
-    """The sheet of one column of type `of`; the remark's warnings come first.
+    """The sheet of one column of type `data_type`; the remark's warnings come first.
 
     statistics: those of a numeric column, where they were computed with those of others.
     """
     missing = sum(chunk.null_count for chunk in chunks())
     count = sum(len(chunk) for chunk in chunks()) - missing
     if statistics is None:
-        kind, statistics = STATISTICS[of.id](chunks, count)
+        kind, statistics = STATISTICS[data_type.id](chunks, count)
     else:
         kind = ColumnKind.NUMERIC
     distinct = statistics["distinct"] if "distinct" in statistics else different(chunks)
-    identifier = count >= IDENTIFIER_ROWS and identifier_like(name, of, chunks, count, distinct)
+    identifier = count >= IDENTIFIER_ROWS and identifier_like(name, data_type, chunks, count, distinct)
     warnings = [*remark.warnings, *_warnings(count, distinct, identifier=identifier)]
-    if pa.types.is_integer(of) and max(abs(statistics.get(end) or 0) for end in ("minimum", "maximum")) > EXACT:
+    if pa.types.is_integer(data_type) and max(abs(statistics.get(end) or 0) for end in ("minimum", "maximum")) > EXACT:
         warnings.append(_ROUNDED)
-    if remark.kind is not None and pa.types.is_string(of):
+    if remark.kind is not None and pa.types.is_string(data_type):
         kind = remark.kind
-    known = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
+    fields = {"name": name, "kind": kind, "count": count, "missing": missing, "identifier_like": identifier}
     levels = statistics.get("top_levels") or []
     offers = [*remark.offers, *_marker_offers(kind, levels)]
     warnings += _marker_warnings(kind, levels)
-    if pa.types.is_integer(of) and count and all(are_dates(chunk.drop_null()) for chunk in chunks()):
+    if pa.types.is_integer(data_type) and count and all(are_dates(chunk.drop_null()) for chunk in chunks()):
         offers.append(Offer(sentence="Read the numbers as dates: year, month and day.", kinds={name: "date:YMD"}))
     how = {
         "notation": remark.notation,
@@ -64,7 +64,7 @@ def describe(
         "cell_texts": remark.cell_texts,
     }
     written = how | {"offers": offers, "warnings": warnings}
-    return Column(**(known | statistics | {"distinct": distinct} | written))
+    return Column(**(fields | statistics | {"distinct": distinct} | written))
 
 
 def _warnings(count: int, distinct: int | None, *, identifier: bool) -> Iterator[str]:

@@ -81,10 +81,10 @@ def _outermost(chunks: Chunks, low: float, high: float) -> list[int]:
         x = chunk.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)  # NaN where missing
         with np.errstate(over="ignore"):
             out = np.maximum(low - x, x - high)
-        found = np.flatnonzero(out > 0)
-        rows, beyond = np.append(rows, found + start), np.append(beyond, out[found])
-        kept = np.argsort(-beyond, kind="stable")[:OUTLIERS]
-        rows, beyond, start = rows[kept], beyond[kept], start + len(x)
+        far_rows = np.flatnonzero(out > 0)
+        rows, beyond = np.append(rows, far_rows + start), np.append(beyond, out[far_rows])
+        farthest = np.argsort(-beyond, kind="stable")[:OUTLIERS]
+        rows, beyond, start = rows[farthest], beyond[farthest], start + len(x)
     return [int(row) for row in rows]
 
 
@@ -122,8 +122,8 @@ def _level_counts(chunks: Chunks) -> Counter[str] | None:
     """None where there are too many different ones."""
     counts: Counter[str] = Counter()
     for chunk in _slices(chunks):
-        found = pc.value_counts(chunk.drop_null())
-        values, numbers = found.flatten()
+        value_counts = pc.value_counts(chunk.drop_null())
+        values, numbers = value_counts.flatten()
         counts.update(dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True)))
         if len(counts) > COUNTED or sum(map(len, counts)) > COUNTED_BYTES:
             return None

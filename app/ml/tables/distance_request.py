@@ -142,10 +142,10 @@ def distance_matrix(options: DistanceOptions, rows: Matrix, others: Matrix | Non
             assert factor is not None  # noqa: S101 - the request was checked
             return Measured(by_quadratic_form(factor, rows, beside))
         case "inverse_cosine":
-            found = inverse_cosine(rows, beside, options.eps)
-            if options.obtuse == "refuse" and (faults := [*_obtuse(found)]):
+            cosines = inverse_cosine(rows, beside, options.eps)
+            if options.obtuse == "refuse" and (faults := [*_obtuse(cosines)]):
                 raise InvalidRequest(faults=faults)
-            return Measured(found)
+            return Measured(cosines)
         case named:
             metric, relative = learned_metric(named, options.p, reference, options.ddof)
             return by_metric(metric, rows, beside, relative)
@@ -155,8 +155,8 @@ def _mean(reference: Matrix) -> Matrix:
     return np.asarray((reference / len(reference)).sum(axis=0))
 
 
-def _obtuse(found: Matrix) -> Iterator[Fault]:
-    pairs = np.argwhere(np.isnan(found))
+def _obtuse(distances: Matrix) -> Iterator[Fault]:
+    pairs = np.argwhere(np.isnan(distances))
     for i, j in pairs[:NAMED].tolist():
         detail = (
             f"The product with the other row {j} is 0 or less: such a pair has no inverse_cosine. Set obtuse to null."
@@ -166,11 +166,11 @@ def _obtuse(found: Matrix) -> Iterator[Fault]:
         yield Fault("/rows", f"And {len(pairs) - NAMED} more pairs like these.")
 
 
-def fields_of(options: DistanceOptions, found: Measured, columns: int) -> dict[str, object]:
+def fields_of(options: DistanceOptions, measured: Measured, columns: int) -> dict[str, object]:
     """Fields of a `DistanceMatrix`. columns: of the rows."""
-    shown = found.distances.tolist()
-    if not np.isfinite(found.distances).all():
+    shown = measured.distances.tolist()
+    if not np.isfinite(measured.distances).all():
         shown = [[value if np.isfinite(value) else None for value in row] for row in shown]
-    singular = None if found.rank is None else found.rank < columns
-    more = {"rank": found.rank, "singular": singular, "constant_columns": list(found.constant)}
+    singular = None if measured.rank is None else measured.rank < columns
+    more = {"rank": measured.rank, "singular": singular, "constant_columns": list(measured.constant)}
     return {"metric": options.metric, "distances": shown} | more

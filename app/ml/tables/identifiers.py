@@ -13,10 +13,10 @@ IDENTIFIER_ROWS = 20
 _ID_WORDS = {"id", "ids", "key", "index", "idx", "nr", "number", "uuid", "guid"}
 
 
-def identifier_like(name: str, of: pa.DataType, chunks: Chunks, count: int, distinct: int | None) -> bool:
-    if pa.types.is_string(of):
+def identifier_like(name: str, data_type: pa.DataType, chunks: Chunks, count: int, distinct: int | None) -> bool:
+    if pa.types.is_string(data_type):
         return _all_different(chunks, count, distinct)
-    if not pa.types.is_integer(of):
+    if not pa.types.is_integer(data_type):
         return False
     return _counts_up(chunks) or (_named_like_identifier(name) and _all_different(chunks, count, distinct))
 

@@ -87,11 +87,11 @@ def read_rows(
         return Incoming(table, sent.rows, sent.whole, [], sent.ignored)
     places = _Places.of(sent, flawed)
     if not let_bad_rows_pass:
-        shown = [_fault(sent, inputs, *at) for at in places.first(MAX_FAULTS)]
+        shown = [_fault(sent, inputs, *cell) for cell in places.first(MAX_FAULTS)]
         raise InvalidData(_count(len(places.row)), faults=shown)
-    faults = [_fault(sent, inputs, *at) for at in places.first_of_each_row()]
-    kept = np.flatnonzero(~np.isin(sent.whole, places.row))
-    return Incoming(table.take(kept), sent.rows, sent.whole[kept], faults, sent.ignored)
+    faults = [_fault(sent, inputs, *cell) for cell in places.first_of_each_row()]
+    readable = np.flatnonzero(~np.isin(sent.whole, places.row))
+    return Incoming(table.take(readable), sent.rows, sent.whole[readable], faults, sent.ignored)
 
 
 class _Places(NamedTuple):
@@ -124,8 +124,8 @@ def _fault(sent: _Sent, inputs: Sequence[InputColumn], row: int, column: int, po
     if column < 0:
         broken = sent.broken[row]
         return Fault(f"/{sent.root}/{row}", broken.detail, broken.code)
-    found = flaw(inputs[column], sent.columns[column][position])
-    code, detail = found or Flaw("invalid", "")
+    cell_flaw = flaw(inputs[column], sent.columns[column][position])
+    code, detail = cell_flaw or Flaw("invalid", "")
     return Fault(f"/{sent.root}/{row}/{sent.keys[column]}", detail, code)
 
 
@@ -171,14 +171,14 @@ def _by_row(rows: list[Any], names: list[str]) -> _Sent:
     whole = [row for i, row in enumerate(rows) if i not in broken] if broken else rows
     if broken:
         columns = [[row[name] for row in whole] for name in names]
-    known = set(names)
+    expected_names = set(names)
     surplus = (row for row in whole if len(row) > len(names))
     return _Sent(
         columns=columns,
         rows=len(rows),
         whole=_unbroken(len(rows), broken),
         broken=broken,
-        ignored=[name for name in dict.fromkeys(chain.from_iterable(surplus)) if name not in known],
+        ignored=[name for name in dict.fromkeys(chain.from_iterable(surplus)) if name not in expected_names],
         root="rows",
         keys=[place(name).removeprefix("/") for name in names],
     )
@@ -190,7 +190,7 @@ def _broken_rows(rows: list[Any], names: list[str]) -> dict[int, Flaw]:
     anywhere = set(chain.from_iterable(objects))
     if objects and (nowhere := [name for name in names if name not in anywhere]):
         raise _absent(nowhere, [name for name in anywhere if name not in names], "/rows")
-    return {i: found for i, row in enumerate(rows) if (found := _broken_row(row, names))}
+    return {i: broken for i, row in enumerate(rows) if (broken := _broken_row(row, names))}
 
 
 def _broken_row(row: object, names: list[str]) -> Flaw | None:
@@ -213,13 +213,13 @@ def _by_column(header: object, data: list[Any], names: list[str]) -> _Sent:
     broken = {i: ragged for i, row in enumerate(data) if not isinstance(row, list) or len(row) != width}
     whole = [row for i, row in enumerate(data) if i not in broken] if broken else data
     places = [position[name] for name in names]
-    known = set(names)
+    expected_names = set(names)
     return _Sent(
-        columns=[[row[at] for row in whole] for at in places],
+        columns=[[row[position] for row in whole] for position in places],
         rows=len(data),
         whole=_unbroken(len(data), broken),
         broken=broken,
-        ignored=[name for name in position if name not in known],
+        ignored=[name for name in position if name not in expected_names],
         root="data",
         keys=list(map(str, places)),
     )

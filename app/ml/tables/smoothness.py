@@ -30,7 +30,7 @@ ROWS = 256
 """Compared, at most."""
 COLUMNS = 100
 """Compared, at most: each costs several passes over all pairs of rows."""
-FEWEST = 10
+MIN_ROWS = 10
 """Rows that must have a value."""
 REACH = 1.959964
 """Standard deviations that hold 95 % of a normal law."""
@@ -55,7 +55,7 @@ class SampledColumn(NamedTuple):
         return cls(cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), graded)
 
 
-def of(columns: Mapping[str, SampledColumn]) -> dict[str, Metric]:
+def smoothness(columns: Mapping[str, SampledColumn]) -> dict[str, Metric]:
     """Smoothness of every column with enough values that vary, if another one varies too. All are of the same rows."""
     varying = {name: column for name, column in columns.items() if _varies(column.values)}
     if len(varying) < 2:
@@ -70,19 +70,19 @@ def of(columns: Mapping[str, SampledColumn]) -> dict[str, Metric]:
 
 def _varies(values: Vector) -> bool:
     there = values[~np.isnan(values)]
-    return there.size >= FEWEST and bool((there != there[0]).any())
+    return there.size >= MIN_ROWS and bool((there != there[0]).any())
 
 
 def _differences(column: SampledColumn) -> Matrix:
     """(n, n) |yᵢ − yⱼ|, in parts of the largest value so that no square overflows; NaN where one is missing."""
     values = column.values / np.nanmax(np.abs(column.values))
-    apart: Matrix = np.abs(np.subtract.outer(values, values))
-    return apart if column.graded else np.sign(apart)
+    differences: Matrix = np.abs(np.subtract.outer(values, values))
+    return differences if column.graded else np.sign(differences)
 
 
-def _distances(apart: Matrix) -> Matrix:
+def _distances(differences: Matrix) -> Matrix:
     """(n, n) their squares, in parts of the mean; 1 for NaN."""
-    squares: Matrix = apart * apart
+    squares: Matrix = differences * differences
     missing = np.isnan(squares)
     if not missing.any():
         squares /= squares.mean()
@@ -92,13 +92,13 @@ def _distances(apart: Matrix) -> Matrix:
     return squares
 
 
-def _metric(apart: Matrix, total: Matrix) -> Metric:
+def _metric(differences: Matrix, total: Matrix) -> Metric:
     """apart: differences of the column. total: distances by all columns, its own included."""
-    here = np.flatnonzero(~np.isnan(apart.diagonal()))
+    here = np.flatnonzero(~np.isnan(differences.diagonal()))
     both, n = np.ix_(here, here), here.size
-    nearest = (total - _distances(apart))[both].argmin(axis=1)
-    apart = apart[both]
-    near, any_two = apart[np.arange(n), nearest], apart.sum(axis=1) / (n - 1)
+    nearest = (total - _distances(differences))[both].argmin(axis=1)
+    differences = differences[both]
+    near, any_two = differences[np.arange(n), nearest], differences.sum(axis=1) / (n - 1)
     ratio = near.mean() / any_two.mean()
     pull = near - near.mean() - 2 * ratio * (any_two - any_two.mean())
     reach = REACH * np.sqrt(_variance(pull, nearest)) / any_two.mean()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 
 QUOTE = '"'
-LONGEST = 4 << 20
+MAX_QUOTED_LENGTH = 4 << 20
 """Characters of the lines of a cell in quotes; one that goes on is never closed."""
 _BLANKS = re.compile("[ \t]*")
 
@@ -104,7 +104,7 @@ class Requoted:
         """The following lines up to the end of a cell in quotes; nothing if it has no end but a stray quote."""
         lines: list[str] = []
         characters = 0
-        while characters <= LONGEST and (line := self._next()) is not None:
+        while characters <= MAX_QUOTED_LENGTH and (line := self._next()) is not None:
             lines.append(line)
             characters += len(line)
             if self._ended.match(line):

@@ -71,15 +71,19 @@ def calculate(request: BoostingRoundsRequest) -> TheoryResult:
 
 
 def _of_errors(errors: list[float]) -> tuple[list[TheoryValue], list[int], dict[str, list[float]]]:
-    given = np.array(errors)
-    bounds = adaboost_bounds(given)
+    weighted_errors = np.array(errors)
+    bounds = adaboost_bounds(weighted_errors)
     x = counts(1, len(errors))
     picked = np.array(x) - 1
-    loose = np.exp(-2 * np.cumsum((1 / 2 - given) ** 2))
+    loose = np.exp(-2 * np.cumsum((1 / 2 - weighted_errors) ** 2))
     values = [
         value("adaboost_bound", float(bounds[-1]), "Bound of the training error of AdaBoost after these rounds."),
         value("exponential_bound", float(loose[-1]), "Its simpler bound, exp(-2 sum of squared edges)."),
-        value("smallest_edge", float(1 / 2 - given.max()), "Edge of the weakest round: 1/2 less its weighted error."),
+        value(
+            "smallest_edge",
+            float(1 / 2 - weighted_errors.max()),
+            "Edge of the weakest round: 1/2 less its weighted error.",
+        ),
     ]
     return values, x, {"AdaBoost": bounds[picked].tolist(), "exponential": loose[picked].tolist()}
 

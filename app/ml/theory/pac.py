@@ -135,11 +135,11 @@ def _faults(request: PacRequest) -> Iterator[Fault]:
         yield Fault("/class_size", "Give one of class_size, log_class_size and vc_dimension.", "missing")
     for name in capacities[1:]:
         yield Fault(f"/{name}", f"Give one capacity; {capacities[0]} is given already.")
-    given = _given(request, *SOLVED)
-    if len(given) < len(SOLVED) - 1:
-        missing = next(name for name in ("epsilon", "delta", "rows") if name not in given)
+    chosen = _given(request, *SOLVED)
+    if len(chosen) < len(SOLVED) - 1:
+        missing = next(name for name in ("epsilon", "delta", "rows") if name not in chosen)
         yield Fault(f"/{missing}", "Give two of rows, epsilon and delta; the third is calculated.", "missing")
-    if len(given) == len(SOLVED):
+    if len(chosen) == len(SOLVED):
         yield Fault("/rows", "Leave out one of rows, epsilon and delta: it is calculated.")
 
 

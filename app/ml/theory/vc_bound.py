@@ -83,7 +83,7 @@ def calculate(request: VcBoundRequest) -> TheoryResult:
                 "Bound by number of rows",
                 ("training rows", "share of errors"),
                 x,
-                {"confidence term": terms, "risk bound": [risk + one for one in terms]},
+                {"confidence term": terms, "risk bound": [risk + term for term in terms]},
             ),
             *_nested_curve(request),
         ],
@@ -106,7 +106,7 @@ def _nested_curve(request: VcBoundRequest) -> Iterator[TheoryCurve]:
         yield curve(
             "Structural risk by class",
             ("VC dimension", "share of errors"),
-            [one.vc_dimension for one in request.nested],
+            [nested_class.vc_dimension for nested_class in request.nested],
             {
                 "training error": risks,
                 "risk bound": [risk + term for risk, term in zip(risks, full, strict=True)],
@@ -116,16 +116,16 @@ def _nested_curve(request: VcBoundRequest) -> Iterator[TheoryCurve]:
 
 
 def _sums(request: VcBoundRequest) -> tuple[list[float], list[float], list[float]]:
-    dimensions = [one.vc_dimension for one in request.nested]
+    dimensions = [nested_class.vc_dimension for nested_class in request.nested]
     return (
-        [one.empirical_risk for one in request.nested],
+        [nested_class.empirical_risk for nested_class in request.nested],
         [confidence_term(request.rows, h, request.delta) for h in dimensions],
         [simple_term(request.rows, h) for h in dimensions],
     )
 
 
 def _faults(request: VcBoundRequest) -> Iterator[Fault]:
-    dimensions = [one.vc_dimension for one in request.nested]
+    dimensions = [nested_class.vc_dimension for nested_class in request.nested]
     for place, (before, after) in enumerate(pairwise(dimensions), 1):
         if after < before:
             yield Fault(f"/nested/{place}/vc_dimension", "Nested classes have ascending dimensions.")

@@ -93,31 +93,35 @@ def calculate(request: VcDimensionRequest) -> VcDimensionResult:
 
 
 def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
-    found, d, k = CLASSES[request.function_class], request.dimensions, request.intervals
-    dimension, n = found.dimension(d, k), request.rows
+    function_class, d, k = CLASSES[request.function_class], request.dimensions, request.intervals
+    dimension, n = function_class.dimension(d, k), request.rows
     shown = int(min(dimension, MOST_POINTS))
-    example = found.shattered(shown, min(d, MOST_POINTS) if found.columns is None else found.columns, k)
+    example = function_class.shattered(
+        shown, min(d, MOST_POINTS) if function_class.columns is None else function_class.columns, k
+    )
     lacking = None
     if dimension < MOST_POINTS:
-        more = found.one_more(example)
-        labels = refused(found, more, k)
+        more = function_class.one_more(example)
+        labels = refused(function_class, more, k)
         lacking = None if labels is None else Refusal(points=more.tolist(), labels=labels.tolist())
     values = [
         value(
             "vc_dimension", dimension, "Largest number of points that the class labels in every way; null: no limit."
         ),
-        value("labellings", found.growth(n, d, k), f"Largest number of labellings of {n} rows; null: no formula."),
+        value(
+            "labellings", function_class.growth(n, d, k), f"Largest number of labellings of {n} rows; null: no formula."
+        ),
         value("labellings_bound", _sauer(dimension, n), "Sum of C(n, i) for i from 0 to h, which bounds them."),
         value("log_labellings_bound", log_growth(dimension, n), f"Natural logarithm of its bound (e {n} / h)^h."),
         value(
             "growth_bound",
-            growth_term(_log_labellings(found, 2 * n, d, k), n, request.delta),
+            growth_term(_log_labellings(function_class, 2 * n, d, k), n, request.delta),
             f"Term that bounds the risk above the training error on {n} rows, sqrt((ln labellings of {2 * n} rows + "
             "ln(4/delta)) / rows); null: no formula.",
         ),
     ]
     if request.points:
-        number = sum(1 for _ in labellings(found, np.array(request.points), k))
+        number = sum(1 for _ in labellings(function_class, np.array(request.points), k))
         values.append(
             value("labellings_of_points", number, f"Labellings of the points, of {2 ** len(request.points)}.")
         )
@@ -141,7 +145,7 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
                 x,
                 {
                     "all": [m * math.log(2) for m in x],
-                    "of the class": [_log(found.growth(m, d, k)) for m in x],
+                    "of the class": [_log(function_class.growth(m, d, k)) for m in x],
                 },
             )
         ],
@@ -152,15 +156,17 @@ def _of_class(request: VcDimensionRequest) -> VcDimensionResult:
 
 def _of_table(request: VcDimensionRequest) -> VcDimensionResult:
     table = np.array(request.table, bool)
-    found = shattered_instances(table, MOST_SETS)
-    if found is None:
+    instances = shattered_instances(table, MOST_SETS)
+    if instances is None:
         detail = f"The dimension was not found within {MOST_SETS:,} sets of instances: send fewer instances."
         raise InvalidRequest(faults=[Fault("/table", detail, "limit")])
     size = len(np.unique(table, axis=0))
     return VcDimensionResult(
         calculator="vc_dimension",
         values=[
-            value("vc_dimension", len(found), "Largest number of instances that the hypotheses label in every way."),
+            value(
+                "vc_dimension", len(instances), "Largest number of instances that the hypotheses label in every way."
+            ),
             value("labellings", size, "Number of different labellings of all instances."),
             value("log2_size", math.log2(size), "Binary logarithm of that number, which bounds the dimension."),
         ],
@@ -169,7 +175,7 @@ def _of_table(request: VcDimensionRequest) -> VcDimensionResult:
         assumptions=["The table holds every hypothesis of the class and every instance."],
         notes=[],
         curves=[],
-        shattered=[[float(place)] for place in found],
+        shattered=[[float(place)] for place in instances],
     )
 
 
@@ -177,12 +183,12 @@ def _sauer(dimension: float, n: int) -> float:
     return float(sauer(int(min(dimension, n)), n))
 
 
-def _log_labellings(found: FunctionClass, n: int, d: int, k: int) -> float:
+def _log_labellings(function_class: FunctionClass, n: int, d: int, k: int) -> float:
     """Ln of the labellings of n rows; of more than a number can be, its bound."""
     try:
-        return _log(found.growth(n, d, k))
+        return _log(function_class.growth(n, d, k))
     except OverflowError:
-        return log_growth(found.dimension(d, k), n)
+        return log_growth(function_class.dimension(d, k), n)
 
 
 def _log(number: float) -> float:

@@ -536,7 +536,7 @@ class Loop:
 
 
 def test_what_is_written_in_one_turn_is_sent_as_one_chunk_and_in_order(monkeypatch):
-    monkeypatch.setattr(write_batching, "LONGEST", 3600)
+    monkeypatch.setattr(write_batching, "MAX_WAIT_SECONDS", 3600)
     loop, line, other = Loop(), Line(), Line()
     turn = Turn(loop)
     out = Gathering(line, turn)
@@ -558,7 +558,7 @@ def test_what_is_written_in_one_turn_is_sent_as_one_chunk_and_in_order(monkeypat
 def test_in_a_long_turn_nothing_waits_for_its_end(monkeypatch):
     loop, line = Loop(), Line()
     out = Gathering(line, Turn(loop))
-    monkeypatch.setattr(write_batching, "LONGEST", -1)
+    monkeypatch.setattr(write_batching, "MAX_WAIT_SECONDS", -1)
     out.write(b"one")
     out.write(b"two")
     assert line.sent == [b"one", b"two"]

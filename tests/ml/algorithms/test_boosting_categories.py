@@ -13,7 +13,7 @@ from app.ml.numerics.boosting import gradient_trees
 from app.ml.numerics.boosting.compiled.splits import NAMED
 from app.ml.numerics.trees.binning import binned
 from app.ml.numerics.trees.forest import total
-from app.ml.numerics.trees.growth import DEEPEST
+from app.ml.numerics.trees.growth import UNLIMITED
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
 NAN = np.nan
@@ -35,7 +35,7 @@ def best_subset(level, levels, gradient, curvature, *, l2=0.0, smoothing=0.0, ca
     largest = np.abs(result * curvature).max(), curvature.max()
     slopes = gradient_trees.Slopes(result, numbers=True, unit=1.0, weights=curvature, weight=1.0, largest=largest)
     data = Data.of(R, level[:, None], raw, levels=[levels], missing=True)
-    limits = gradient_trees.Limits(2, DEEPEST, 1.0, l2, 1.0, smoothing, category_l2)
+    limits = gradient_trees.Limits(2, UNLIMITED, 1.0, l2, 1.0, smoothing, category_l2)
     booster = gradient_trees.Booster(binned(data, by_row=True), np.ones(level.size, bool), limits, 1)
     tree, gains = booster.grow(slopes, raw)
     assert total(tree, data.x)[:, 0] == pytest.approx(raw, rel=1e-12)

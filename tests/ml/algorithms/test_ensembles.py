@@ -343,15 +343,15 @@ def test_rejection_by_unanimity_majority_and_gap(cancer):
     predicted = committee.predict(params, state, cancer.x)
     votes = np.array([member.predict(cancer.x).argmax(axis=1) for member in state.members])
     agreed = (votes == votes[0]).all(axis=0)
-    np.testing.assert_array_equal(committee.known(params, predicted), agreed)
+    np.testing.assert_array_equal(committee.accepted_rows(params, predicted), agreed)
     assert 0 < agreed.sum() < len(agreed)
     # Of what all agree on more is right than of everything.
     right = predicted.argmax(axis=1) == cancer.codes
     assert right[agreed].mean() > right.mean()
     two_thirds = committee.Committee.model_validate({**base, "min_probability": 2 / 3})
-    assert committee.known(two_thirds, predicted).all()
+    assert committee.accepted_rows(two_thirds, predicted).all()
     led = committee.Committee.model_validate({**base, "min_probability": 0.5, "min_margin": 0.5})
-    np.testing.assert_array_equal(committee.known(led, predicted), agreed)  # 2 of 3 lead by a third only
+    np.testing.assert_array_equal(committee.accepted_rows(led, predicted), agreed)  # 2 of 3 lead by a third only
 
 
 def test_what_is_rejected_goes_to_the_second_model(cancer):
@@ -367,7 +367,7 @@ def test_what_is_rejected_goes_to_the_second_model(cancer):
     agreed = (votes == votes[0]).all(axis=0)
     second = state.fallback.predict(np.ascontiguousarray(cancer.x[~agreed]))
     np.testing.assert_array_equal(predicted[~agreed], second)
-    assert committee.known(params, predicted).all()
+    assert committee.accepted_rows(params, predicted).all()
 
 
 def test_a_portfolio_asks_each_member_as_often_as_it_should(diabetes):

@@ -14,7 +14,7 @@ from app.ml.numerics.boosting import gradient_trees
 from app.ml.numerics.boosting.boosting_rows import draw_train_mask
 from app.ml.numerics.trees.binning import binned
 from app.ml.numerics.trees.forest import total
-from app.ml.numerics.trees.growth import DEEPEST
+from app.ml.numerics.trees.growth import UNLIMITED
 
 C, R = Task.CLASSIFICATION, Task.REGRESSION
 NAN = np.nan
@@ -110,7 +110,7 @@ def grown(x, gradient, leaves, weights=()):
     slopes = gradient_trees.Slopes(result, numbers=False, unit=1.0, weights=weights, weight=1.0, largest=largest)
     table = binned(Data.of(R, x, raw), by_row=True)
     gradient_trees.Booster(
-        table, np.ones(len(x), bool), gradient_trees.Limits(leaves, DEEPEST, 1e-9, 0.0, 1.0, 0.0, 0.0), 1
+        table, np.ones(len(x), bool), gradient_trees.Limits(leaves, UNLIMITED, 1e-9, 0.0, 1.0, 0.0, 0.0), 1
     ).grow(slopes, raw)
     return raw
 

@@ -5,7 +5,7 @@ import pytest
 import scipy
 from sklearn.semi_supervised import LabelPropagation
 
-from app.ml.algorithms.harmonic import Harmonic, determined, fit, harmonic_values, known, predict, summary
+from app.ml.algorithms.harmonic import Harmonic, accepted_rows, determined, fit, harmonic_values, predict, summary
 from app.ml.contract.algorithm import Context, Data, Meaning, Task
 from app.ml.contract.data import Unlabelled
 from app.ml.contract.relations import Edges, Relations
@@ -47,7 +47,7 @@ def test_a_path_between_both_classes_is_linear():
     state = fitted(data)
     np.testing.assert_allclose(predict(Harmonic(), state, x)[:, 1], [1, 0.75, 0.5, 0.25, 0], atol=1e-12)
     assert summary(Harmonic(), state)["energy"] == pytest.approx(2 * 4 * 0.25**2)
-    assert known(Harmonic(), predict(Harmonic(), state, x)).all(), "a tie has the first class"
+    assert accepted_rows(Harmonic(), predict(Harmonic(), state, x)).all(), "a tie has the first class"
 
 
 def test_values_are_the_shares_of_walks_that_end_at_a_class():
@@ -81,7 +81,9 @@ def test_nodes_that_no_label_reaches_have_no_class():
     fit_ = fit(Harmonic(), data, Context.of(0))
     values = predict(Harmonic(), fit_.state, x)
     assert (
-        known(Harmonic(), values).tolist() == determined(Harmonic(), fit_.state, x).tolist() == [True] * 4 + [False] * 2
+        accepted_rows(Harmonic(), values).tolist()
+        == determined(Harmonic(), fit_.state, x).tolist()
+        == [True] * 4 + [False] * 2
     )
     np.testing.assert_array_equal(harmonic_values(Harmonic(), fit_.state, x)[4:], 0)
     assert summary(Harmonic(), fit_.state)["undetermined_rows"] == 2

@@ -11,7 +11,7 @@ from app.ml.algorithms import kmedian, kmedoids
 from app.ml.contract.algorithm import Context, Data, Meaning, Task
 from app.ml.contract.relations import Relations
 from app.ml.numerics.clustering import medoids
-from app.ml.numerics.clustering.compiled.medoid_swaps import LEAST
+from app.ml.numerics.clustering.compiled.medoid_swaps import MIN_RELATIVE_GAIN
 from app.ml.numerics.clustering.medoids import Dissimilarities, between_points, search
 
 POWERS = {kmedoids: 2, kmedian: 1}
@@ -88,7 +88,7 @@ def test_swaps_are_those_of_a_plain_search(algorithm):
         found = loss(far, chosen)
         losses = [loss(far, [*chosen[:place], candidate, *chosen[place + 1 :]]) for place in range(k)]
         idle += 1
-        if min(losses) < found * (1 - LEAST):
+        if min(losses) < found * (1 - MIN_RELATIVE_GAIN):
             chosen[int(np.argmin(losses))], idle = candidate, 0
         candidate = (candidate + 1) % 60
     run = search(apart, k, np.random.default_rng(2), 100)

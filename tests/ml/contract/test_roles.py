@@ -85,7 +85,7 @@ LACKED = {
     "sigma": ("weight", lambda case: case.task.of_numbers, "Only a numeric target has known errors; this is {task}."),
     "target": (
         "y",
-        lambda case: case.algorithm.target_use(case.task).takes(given=True),
+        lambda case: case.algorithm.target_use(case.task).takes(has_target=True),
         "{name} learns without a target",
     ),
 }
@@ -101,7 +101,9 @@ def test_a_role_that_an_algorithm_does_not_take_is_refused_by_name(case, field):
     with pytest.raises(InvalidRequest) as refused:
         plain(case).planned(**{field: value})
     (fault,) = refused.value.faults
-    if field == "target" and any(case.algorithm.target_use(task).takes(given=True) for task in case.algorithm.tasks):
+    if field == "target" and any(
+        case.algorithm.target_use(task).takes(has_target=True) for task in case.algorithm.tasks
+    ):
         assert fault[:2] == ("/task", f"{case.task} takes no target.")  # another of its tasks does
         return
     assert fault.pointer == f"/{field}"

@@ -68,7 +68,7 @@ def test_a_target_is_never_optional_or_needed():
     }
     learns = does(Task.PROJECTION, targets={Task.PROJECTION: TargetKind.CLASSES})
     assert learns.target_use(Task.PROJECTION) is TargetUse.NEEDED
-    assert [(use.takes(given=False), use.takes(given=True)) for use in TargetUse] == [
+    assert [(use.takes(has_target=False), use.takes(has_target=True)) for use in TargetUse] == [
         (True, False),
         (True, True),
         (False, True),

@@ -11,7 +11,7 @@ from sklearn.preprocessing import scale
 from app.ml.contract.algorithm import Data, Meaning, Task
 from app.ml.contract.relations import Relations
 from app.ml.evaluation import projection_metrics
-from app.ml.evaluation.projection_metrics import kept
+from app.ml.evaluation.projection_metrics import retained_metrics
 from app.ml.statistics.intervals import Resamples
 
 TIED = scale(load_wine().data)
@@ -21,7 +21,7 @@ CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]])
 
 def measured(x, z, seed=0):
     data = Data.of(Task.PROJECTION, x)
-    return {one.name: one for one in kept(data, z, Resamples.of(len(x), np.random.default_rng(seed)))}
+    return {one.name: one for one in retained_metrics(data, z, Resamples.of(len(x), np.random.default_rng(seed)))}
 
 
 def stress_of(x, z):
@@ -43,7 +43,7 @@ def test_the_values_are_those_of_scikit_learn_and_of_brute_force(columns):
 def test_of_a_square_its_own_values_are_compared():
     far, z = squareform(pdist(WINE, "cityblock")), WINE[:, :2]
     data = Data.of(Task.PROJECTION, far, relations=Relations(Meaning.DISSIMILARITY, far))
-    trust, _, stress = kept(data, z, Resamples.none(len(far)))
+    trust, _, stress = retained_metrics(data, z, Resamples.none(len(far)))
     assert trust.value == pytest.approx(trustworthiness(far, z, n_neighbors=5, metric="precomputed"), rel=1e-12)
     best = minimize_scalar(lambda b: np.square(pdist(z) - b * squareform(far)).sum(), options={"xtol": 1e-12})
     assert stress.value == pytest.approx(np.sqrt(best.fun / np.square(pdist(z)).sum()), rel=1e-6)

@@ -11,7 +11,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.conformal import Calibration, chosen
 from app.ml.models.model import decode, encode
-from app.ml.statistics.error_by_prediction import at, error_spread
+from app.ml.statistics.error_by_prediction import error_of_predictions, error_spread
 from app.ml.training.planning.plan import plan
 from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.reporting.interval_report import interval_report, warnings
@@ -94,7 +94,7 @@ def test_the_spread_is_found():
     x = rng.uniform(1, 5, 20_000)
     spread = error_spread(x, np.abs(x * rng.normal(size=x.size)))
     np.testing.assert_allclose(
-        at(spread, np.array([1.5, 3.0, 4.5])), np.sqrt(2 / np.pi) * np.array([1.5, 3, 4.5]), rtol=0.1
+        error_of_predictions(spread, np.array([1.5, 3.0, 4.5])), np.sqrt(2 / np.pi) * np.array([1.5, 3, 4.5]), rtol=0.1
     )
 
 

@@ -12,7 +12,7 @@ from app.ml.contract.columns import TableColumn
 from app.ml.models import safetensors_format
 from app.ml.models.conformal import UNCALIBRATED, Calibration, reach, with_intervals
 from app.ml.models.model import decode, encode
-from app.ml.statistics.error_by_prediction import at
+from app.ml.statistics.error_by_prediction import error_of_predictions
 from app.ml.training.planning.plan import plan
 from app.ml.training.planning.train_spec import TrainSpec
 from app.ml.training.train import train
@@ -89,7 +89,7 @@ def test_errors_are_those_of_the_rows_held_out_and_ends_are_turned_back(transfor
     model = decode(done.blob)
     forward, back = (np.log, np.exp) if transform == "log" else (np.asarray, np.asarray)
     predicted = model.predict(table, 0.9)
-    spread = at(model.calibration.spread, forward(predicted.values))
+    spread = error_of_predictions(model.calibration.spread, forward(predicted.values))
     errors = np.abs(forward(table["y"].to_numpy()) - forward(predicted.values)) / spread
     assert np.isclose(errors[:, None], model.calibration.scores, rtol=1e-9, atol=1e-12).any(axis=0).all()
     assert model.calibration.scores.size == done.report.rows_test == 50

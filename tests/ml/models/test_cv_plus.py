@@ -10,7 +10,7 @@ from app.ml.evaluation.splits import holdout, kfold
 from app.ml.models import cv_plus, safetensors_format, state_format
 from app.ml.models.cv_plus import guaranteed
 from app.ml.models.model import decode, encode
-from app.ml.statistics.error_by_prediction import at, error_spread
+from app.ml.statistics.error_by_prediction import error_of_predictions, error_spread
 from app.ml.training.fitting.fold_calibration import ScoredFold
 from app.ml.training.planning.plan import plan
 from app.ml.training.planning.train_spec import TrainSpec
@@ -113,11 +113,11 @@ def test_every_fold_has_its_own_preparation_and_spread(algorithm, how):
         alone = decode(trained(rest, algorithm, how=how, method="holdout").blob)
         inside = forward(alone.predict(rest).values)
         spread = error_spread(inside, np.abs(forward(rest["y"].to_numpy()) - inside))
-        mean = at(spread, inside).mean() if spread.size else 1.0
+        mean = error_of_predictions(spread, inside).mean() if spread.size else 1.0
         predictions[split.test] = forward(alone.predict(table.take(pa.array(split.test))).values)
         centres[split.test] = forward(alone.predict(fresh).values)
-        spreads[split.test] = at(spread, predictions[split.test]) / mean
-        widths[split.test] = at(spread, centres[split.test][0]) / mean
+        spreads[split.test] = error_of_predictions(spread, predictions[split.test]) / mean
+        widths[split.test] = error_of_predictions(spread, centres[split.test][0]) / mean
     predicted = model.predict(fresh, 0.9)
     expected = np.clip(back(textbook(predictions, spreads, y, (centres, widths), 0.9)), *model.limits)
     expected[:, 0] = np.minimum(expected[:, 0], np.clip(predicted.values, *model.limits))

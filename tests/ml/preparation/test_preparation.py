@@ -17,7 +17,7 @@ from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Accepts
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.numerics.row_blocks import BLOCK
-from app.ml.numerics.scaling import FAR
+from app.ml.numerics.scaling import MAX_MULTIPLIABLE
 from app.ml.preparation import flags as flagging
 from app.ml.preparation import preparation as preparing
 from app.ml.preparation.arrow_columns import Raw, RawColumn
@@ -382,8 +382,8 @@ def test_a_number_beyond_all_proportion_stays_a_number(ready, more):
     with compiled(ready=ready):
         _, x = preparation.prepared(preparation.raw(rows))
         _, alone = preparation.prepared(preparation.raw(rows.slice(0, 1)))
-    assert x[:, 0].tolist() == [FAR, -FAR, 0.5]
-    assert alone[0, 0] == FAR
+    assert x[:, 0].tolist() == [MAX_MULTIPLIABLE, -MAX_MULTIPLIABLE, 0.5]
+    assert alone[0, 0] == MAX_MULTIPLIABLE
 
 
 @pytest.mark.parametrize(("values", "how", "advice"), [

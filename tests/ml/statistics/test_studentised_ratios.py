@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from app.ml.statistics.intervals import RESAMPLES, Resamples
-from app.ml.statistics.studentised_ratios import FURTHEST, log_ratio
+from app.ml.statistics.studentised_ratios import MAX_QUANTILE, log_ratio
 
 
 def rng(seed=0):
@@ -57,7 +57,7 @@ def test_one_row_that_dominates_widens_the_upper_end():
         centre, error = logarithm(values, np.ones(50))
         arms.append(((centre - lower) / error, (upper - centre) / error))
     assert arms[0] == pytest.approx((2.03, 2.03), abs=0.25)
-    assert arms[1][1] == pytest.approx(FURTHEST)
+    assert arms[1][1] == pytest.approx(MAX_QUANTILE)
 
 
 @pytest.mark.parametrize("values", [[], [3.0], [0.0, 0.0], [2.0, 2.0, 2.0], [1.0, np.inf]])

@@ -9,7 +9,7 @@ from app.ml.tables.smoothness import SampledColumn
 
 
 def of(**columns):
-    return smoothness.of({name: SampledColumn.of(pa.array(cells)) for name, cells in columns.items()})
+    return smoothness.smoothness({name: SampledColumn.of(pa.array(cells)) for name, cells in columns.items()})
 
 
 def rng(seed=0):

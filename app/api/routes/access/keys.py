@@ -13,14 +13,14 @@ from app.schemas.keys import ApiKey, Caller, CreatedKey, KeyPage, KeyRotation, K
 from app.services.access.passes import Pass
 
 router = Router(needs=ADMIN, prefix="/v1/keys", tags=["keys"])
-own = Router(needs=KNOWN, tags=["keys"])
+callers = Router(needs=KNOWN, tags=["keys"])
 KeyPath = Annotated[UUID, Path(description="Id of the key.")]
 CREATED = declare(201, {"Location": "Where the key is described."})
 
 
 async def _caller(request: Request, services: ServicesDep) -> Pass:
-    found: Pass = request.scope.get(CALLER, services.access.anyone)
-    return found
+    caller: Pass = request.scope.get(CALLER, services.access.anyone)
+    return caller
 
 
 CallerDep = Annotated[Pass, Depends(_caller)]
@@ -61,7 +61,7 @@ def rotate_key(
     return _shown(services.keys.rotate(key_id, body, caller), response)
 
 
-@own.get("/v1/me")
+@callers.get("/v1/me")
 async def get_caller(caller: CallerDep) -> Caller:
     """The key of the caller, and what it may do."""
     return caller.described()
@@ -73,4 +73,4 @@ def _shown(key: CreatedKey, response: Response) -> CreatedKey:
     return key
 
 
-router.take(own)
+router.take(callers)

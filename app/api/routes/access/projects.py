@@ -10,7 +10,7 @@ from app.schemas.keys import ProjectName
 from app.schemas.projects import Project, ProjectChange, ProjectPage, ProjectSpec, Usage
 
 router = Router(needs=OPERATOR, prefix="/v1/projects", tags=["keys"])
-own = Router(needs=READ, tags=["keys"])
+of_project = Router(needs=READ, tags=["keys"])
 
 
 @router.post("", status_code=status.HTTP_201_CREATED)
@@ -35,10 +35,10 @@ def change_project(
     return services.projects.change(project, body)
 
 
-@own.get("/v1/usage")
+@of_project.get("/v1/usage")
 def get_usage(services: ServicesDep) -> Usage:
     """The quotas of the caller's project, and what it uses of them."""
     return services.projects.usage()
 
 
-router.take(own)
+router.take(of_project)

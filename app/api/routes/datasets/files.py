@@ -32,9 +32,9 @@ async def create_file(request: Request, response: Response, services: ServicesDe
         await receive(request, spool, request.app.settings.max_file_bytes)
         if not spool.size:
             raise InvalidData("The file is empty.")
-        kept = await asyncio.to_thread(services.files.keep, file, size_bytes=spool.size, digest=spool.digest)
-    response.headers["Location"] = f"/v1/files/{kept.id}"
-    return kept
+        stored = await asyncio.to_thread(services.files.keep, file, size_bytes=spool.size, digest=spool.digest)
+    response.headers["Location"] = f"/v1/files/{stored.id}"
+    return stored
 
 
 @router.get("/{file_id}")

@@ -27,10 +27,10 @@ RETRY_SECONDS = "1"
 class CompleteRoute(StrictRoute):
     """A route that names faults of meaning, such as a column that does not exist, beside those of the schema."""
 
-    async def further_faults(self, request: Request, body: object, found: Sequence[Fault]) -> Sequence[Fault]:
+    async def further_faults(self, request: Request, body: object, faults: Sequence[Fault]) -> Sequence[Fault]:
         assert self.body_field is not None  # noqa: S101  every kind of work has a request
         kind, submission = self.body_field.field_info.annotation, request.app.services.submission
-        return await run_in_threadpool(submission.further_faults, kind, body, found)
+        return await run_in_threadpool(submission.further_faults, kind, body, faults)
 
 
 router = Router(needs=READ_WRITE, prefix=PREFIX, tags=["jobs"], route_class=CompleteRoute)

@@ -77,13 +77,13 @@ def _parameters(params: type[Params]) -> JSON:
     schema = params.model_json_schema(schema_generator=_Untitled)
     definitions = schema.pop("$defs", {})
     if "Learner" in definitions:
-        own = json.dumps(schema)
-        used = [name for name in definitions if f'"#/$defs/{name}"' in own]
+        text = json.dumps(schema)
+        used = [name for name in definitions if f'"#/$defs/{name}"' in text]
         definitions = {name: {"$ref": f"/openapi.json#/components/schemas/{name}"} for name in used}
-    properties = {name: one | _level(name) for name, one in schema.get("properties", {}).items()}
+    properties = {name: property_ | _level(name) for name, property_ in schema.get("properties", {}).items()}
     return schema | ({"properties": properties} if properties else {}) | ({"$defs": definitions} if definitions else {})
 
 
 def _level(name: str) -> JSON:
-    found = level(name)
-    return {} if found == "secondary" else {"x-level": found}
+    level_ = level(name)
+    return {} if level_ == "secondary" else {"x-level": level_}

@@ -27,9 +27,9 @@ async def list_cluster_names(
 ) -> ClusterNames:
     """Names that a person has given to clusters of a clustering, or to cells of a self-organising map."""
     served = await services.predictions.serve(model, version)
-    found = await run_in_threadpool(services.cluster_names.current, served)
-    response.headers["ETag"] = found.etag
-    return found
+    record = await run_in_threadpool(services.cluster_names.current, served)
+    response.headers["ETag"] = record.etag
+    return record
 
 
 @router.put("/{model}/versions/{version}/names", responses=declare(200, ETAG))

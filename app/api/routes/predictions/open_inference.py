@@ -111,8 +111,8 @@ async def get_model_metadata(model: ModelPath, services: ServicesDep) -> ModelMe
     `parameters.labels` of the output `predict_proba` names the class of each of its columns.
     """
     served = await services.predictions.serve(model)
-    known = await run_in_threadpool(services.models.get, model)
-    return _metadata(served, known.versions)
+    record = await run_in_threadpool(services.models.get, model)
+    return _metadata(served, record.versions)
 
 
 @described.get("/models/{model}/versions/{version}")
@@ -220,19 +220,19 @@ async def _in_turn(reference: VersionRef, within: float | None, demand: Freshnes
         if services.predictions.is_quick(served, len(body)):
             requested = _read(call, body, served.model)
             predicted = await services.predictions.predicted(served, requested.raw, place.begin)
-            given = _written(served, requested, predicted)
+            inferred = _written(served, requested, predicted)
         else:
             seconds = services.predictions.seconds(served, len(body))
-            given = await place.run(partial(_respond, call, body, served), seconds=seconds)
-    return _reply(call, served, given)
+            inferred = await place.run(partial(_respond, call, body, served), seconds=seconds)
+    return _reply(call, served, inferred)
 
 
-def _reply(call: Call, served: Served, given: Inferred) -> Reply:
-    call.app.services.predictions.tally.add(served.pointer.model, given.rows)
+def _reply(call: Call, served: Served, inferred: Inferred) -> Reply:
+    call.app.services.predictions.tally.add(served.pointer.model, inferred.rows)
     headers = ((b"x-model-version", b"%d" % served.pointer.version), *stale_header(served))
-    if given.json_bytes is None:
-        return Reply(given.body, b"application/json", headers)
-    return Reply(given.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % given.json_bytes)))
+    if inferred.json_bytes is None:
+        return Reply(inferred.body, b"application/json", headers)
+    return Reply(inferred.body, b"application/octet-stream", (*headers, (HEADER, b"%d" % inferred.json_bytes)))
 
 
 def _read(call: Call, body: Sent, model: Model) -> TensorRequest:

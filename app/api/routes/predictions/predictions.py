@@ -227,24 +227,24 @@ async def _in_turn(request: _PredictionRequest, call: Call, body: Sent) -> Reply
             check_review(served, request.extras)
         if predictions.is_quick(served, len(body)) and not (request.review or request.extras.explains):
             incoming, write = _read(request, call, body, served.model), WRITERS[request.forms.response]
-            given = await predictions.predict_small(served, incoming, place.begin, request.extras, write)
+            written = await predictions.predict_small(served, incoming, place.begin, request.extras, write)
         else:
-            given = await place.run(
+            written = await place.run(
                 partial(_respond, request, call, body, served),
                 seconds=None if request.extras.explains else predictions.seconds(served, len(body)),
             )
-    return _reply(request, call, served, given)
+    return _reply(request, call, served, written)
 
 
-def _reply(request: _PredictionRequest, call: Call, served: Served, given: WrittenPrediction) -> Reply:
-    call.app.services.predictions.tally.add(request.reference.model, given.rows)
-    headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % given.version),)
+def _reply(request: _PredictionRequest, call: Call, served: Served, written: WrittenPrediction) -> Reply:
+    call.app.services.predictions.tally.add(request.reference.model, written.rows)
+    headers: tuple[tuple[bytes, bytes], ...] = ((b"x-model-version", b"%d" % written.version),)
     headers += stale_header(served)
-    if given.filed is not None:
-        headers += ((b"x-filed-reviews", b"%d" % given.filed),)
-    if given.ignored:
-        headers += ((b"x-ignored-columns", _listed(given.ignored).encode()),)
-    return Reply(given.body, request.forms.response.encode(), headers)
+    if written.filed is not None:
+        headers += ((b"x-filed-reviews", b"%d" % written.filed),)
+    if written.ignored:
+        headers += ((b"x-ignored-columns", _listed(written.ignored).encode()),)
+    return Reply(written.body, request.forms.response.encode(), headers)
 
 
 def _read(request: _PredictionRequest, call: Call, body: Sent, model: Model) -> Incoming:

@@ -47,16 +47,16 @@ class _ModelQuery:
             served = await self._services.predictions.serve(model, *self._reference)
             for name, value in stale_header(served):
                 self._response.headers[name.decode()] = value.decode()
-            most, found = self._services.settings.max_predict_rows, served.pointer
-            subject = Subject(found.model, found.version, found.digest, served.model, most, found.names)
+            most, pointer = self._services.settings.max_predict_rows, served.pointer
+            subject = Subject(pointer.model, pointer.version, pointer.digest, served.model, most, pointer.names)
             return await place.run(lambda: entry.run(subject, body, options))
 
 
 def _options(kind: type[Options]) -> Callable[..., Mapping[str, Any]]:
     """A dependency that takes the fields of the options from the address."""
 
-    def values(**given: object) -> Mapping[str, Any]:
-        return given
+    def values(**options: object) -> Mapping[str, Any]:
+        return options
 
     parameters = [
         inspect.Parameter(

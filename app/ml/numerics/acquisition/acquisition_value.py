@@ -41,8 +41,8 @@ class Acquisition(NamedTuple):
         best = np.maximum(self.best, (self.sign * pending.values).max(axis=1, initial=-math.inf))[:, None]
         log = log_expected_improvement if self.name == "expected_improvement" else log_probability_of_improvement
         each = log(means, deviation, best + self.margin)
-        found: Vector = scipy.special.logsumexp(each, axis=0) - math.log(len(each))
-        return found
+        score: Vector = scipy.special.logsumexp(each, axis=0) - math.log(len(each))
+        return score
 
     def value(self, score: float) -> float:
         """The value of a score: improvement in units of the function, a probability, the bound or the deviation."""

@@ -19,7 +19,7 @@ import scipy
 
 from app.ml.contract.algorithm import Matrix
 
-FAR = -1e3
+SERIES_BELOW = -1e3
 """Standard deviations below the best value from which the series is used: its next term is 1e-12 of it."""
 LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
@@ -32,10 +32,10 @@ def log_h(z: Matrix) -> Matrix:
     """
     near = np.maximum(z, -1.0)
     plain = np.log(np.exp(-0.5 * near**2 - LOG_ROOT) + near * scipy.special.ndtr(near))
-    low = np.clip(z, FAR, -1.0)
+    low = np.clip(z, SERIES_BELOW, -1.0)
     middle = np.log1p(low * math.sqrt(math.pi / 2) * scipy.special.erfcx(-low / math.sqrt(2)))
-    far = -2 * np.log(-np.minimum(z, FAR)) + np.log1p(-3 / np.minimum(z, FAR) ** 2)
-    tail: Matrix = -0.5 * np.minimum(z, -1.0) ** 2 - LOG_ROOT + np.where(z < FAR, far, middle)
+    far = -2 * np.log(-np.minimum(z, SERIES_BELOW)) + np.log1p(-3 / np.minimum(z, SERIES_BELOW) ** 2)
+    tail: Matrix = -0.5 * np.minimum(z, -1.0) ** 2 - LOG_ROOT + np.where(z < SERIES_BELOW, far, middle)
     return np.where(z > -1, plain, tail)
 
 
@@ -50,5 +50,5 @@ def log_probability_of_improvement(mean: Matrix, deviation: Matrix, best: Matrix
     """Logarithm of P(f > best); −∞ where f is known and no better."""
     with np.errstate(divide="ignore", invalid="ignore"):
         uncertain = scipy.special.log_ndtr((mean - best) / deviation)
-        found: Matrix = np.where(deviation > 0, uncertain, np.where(mean > best, 0.0, -np.inf))
-    return found
+        log_probability: Matrix = np.where(deviation > 0, uncertain, np.where(mean > best, 0.0, -np.inf))
+    return log_probability

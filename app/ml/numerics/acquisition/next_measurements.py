@@ -54,12 +54,12 @@ def next_measurements(  # noqa: PLR0917  the parts of one choice
 ) -> list[NextMeasurement]:
     """start: (k, p) feasible points, at least one, where searches begin besides others."""
     normals = scipy.special.ndtri(scipy.stats.qmc.Sobol(count, rng=rng).random_base2(DRAWS).clip(1e-12, 1 - 1e-12))
-    found: list[NextMeasurement] = []
+    chosen: list[NextMeasurement] = []
     for step in range(count):
-        pending = _pending(measured, np.array([one.point for one in found]), batch, normals)
+        pending = _pending(measured, np.array([measurement.point for measurement in chosen]), batch, normals)
         score = partial(_score, measured, acquisition, pending)
-        found.append(_best(space, score, acquisition, start, rng, part_of(progress, step, count)))
-    return found
+        chosen.append(_best(space, score, acquisition, start, rng, part_of(progress, step, count)))
+    return chosen
 
 
 def _score(measured: Measured, acquisition: Acquisition, pending: Pending, points: Matrix) -> Vector:
@@ -81,7 +81,7 @@ def _best(  # noqa: PLR0917  as above
         return score(points)[:, None]
 
     search = best_points(space, scores, start, Effort(), rng, progress)
-    climbed = np.array([climb(space, column, one) for one in search.points[:CLIMBS]])
+    climbed = np.array([climb(space, column, point) for point in search.points[:CLIMBS]])
     values = score(climbed)
     place = int(values.argmax())
     return NextMeasurement(climbed[place], acquisition.value(float(values[place])))

@@ -18,7 +18,7 @@ from app.ml.numerics import row_blocks
 NODES, STEP = np.linspace(-8.0, 8.0, 129, retstep=True)
 SHARES = np.exp(-0.5 * NODES**2) * STEP / math.sqrt(2 * math.pi)
 """Trapezoidal rule over a normal variable: its error vanishes exponentially in the step for analytic functions."""
-WIDE = 4.0
+WIDE_DEVIATION = 4.0
 """Standard deviation from which the normal density is the smoother factor, so that the rule is over z itself."""
 LOGITS, LOGIT_STEP = np.linspace(-40.0, 40.0, 321, retstep=True)
 
@@ -31,13 +31,13 @@ def first_preferred(means: Vector, deviations: Vector) -> Vector:
 def pair_information(means: Vector, deviations: Vector) -> Vector:
     """(n,) bits on the weights by the preference of each pair, whose wᵀδ has this mean and standard deviation."""
     mean, entropy = _moments(means, deviations)
-    found: Vector = np.maximum(_bits(mean) - entropy, 0.0)
-    return found
+    bits: Vector = np.maximum(_bits(mean) - entropy, 0.0)
+    return bits
 
 
 def _moments(means: Vector, deviations: Vector) -> tuple[Vector, Vector]:
     """(n,) means over normal z of σ(z), and of its entropy in bits."""
-    mean, entropy, wide = np.empty_like(means), np.empty_like(means), deviations > WIDE
+    mean, entropy, wide = np.empty_like(means), np.empty_like(means), deviations > WIDE_DEVIATION
     for rule, chosen in ((_over_normal, np.flatnonzero(~wide)), (_over_logits, np.flatnonzero(wide))):
         for block in row_blocks.blocks(len(chosen), len(LOGITS)):
             rows = chosen[block]
@@ -59,5 +59,5 @@ def _over_logits(means: Matrix, deviations: Matrix) -> tuple[Vector, Vector]:
 
 def _bits(p: Vector) -> Vector:
     """Entropy of a preference with this probability."""
-    found: Vector = (scipy.special.entr(p) + scipy.special.entr(1 - p)) / math.log(2.0)
-    return found
+    bits: Vector = (scipy.special.entr(p) + scipy.special.entr(1 - p)) / math.log(2.0)
+    return bits

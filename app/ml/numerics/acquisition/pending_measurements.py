@@ -64,8 +64,8 @@ class Pending(NamedTuple):
         if len(self.rows):
             shared = self.function.covariance(x, self.rows)
             means += (shared @ self.changes).T
-            known = scipy.linalg.solve_triangular(self.lower, shared.T, lower=True)
-            variance = np.maximum(variance - np.einsum("ij,ij->j", known, known), 0.0)
+            explained = scipy.linalg.solve_triangular(self.lower, shared.T, lower=True)
+            variance = np.maximum(variance - np.einsum("ij,ij->j", explained, explained), 0.0)
         return means, np.sqrt(variance)
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Task, Vector
 from app.ml.numerics.boosting.losses import batches
-from app.ml.numerics.trees.binning import MOST, binned, ranked
+from app.ml.numerics.trees.binning import MAX_BYTE_BINS, binned, ranked
 from app.ml.numerics.trees.compiled.column_split import GINI, NEWTON, VARIANCE
-from app.ml.numerics.trees.compiled.node_split import FLATTEST
+from app.ml.numerics.trees.compiled.node_split import MIN_CURVATURE
 from app.ml.numerics.trees.forest import total_of_grown
 from app.ml.numerics.trees.growth import Grower, Grown, Rules, planted
 
@@ -40,7 +40,7 @@ class Weak:
         if few and not any(np.isnan(column).any() for column in data.x.T):
             self._table, self._order = ranked(data)
         else:  # a side for the missing is found where values are counted
-            self._table, self._order = binned(data, len(data.x) if few else MOST), np.zeros((0, 0), np.int32)
+            self._table, self._order = binned(data, len(data.x) if few else MAX_BYTE_BINS), np.zeros((0, 0), np.int32)
         self._rules = Rules(GINI, max_depth=max_depth, missing_branch=False, missing_side=True)
         self.real = np.dtype(np.float64 if few else np.float32)
         """Type of the sums over trees beside the codes."""
@@ -79,7 +79,7 @@ class Weak:
 
 def _curvature(slopes: Vector) -> Vector:
     size = np.abs(slopes)
-    return np.asarray(np.maximum(size * (1 - size), FLATTEST))
+    return np.asarray(np.maximum(size * (1 - size), MIN_CURVATURE))
 
 
 class Majority:

@@ -18,7 +18,7 @@ from app.ml.numerics.class_probabilities.isotonic import isotonic
 from app.ml.numerics.class_probabilities.sigmoid import sigmoid
 
 Method: TypeAlias = Literal["sigmoid", "isotonic"]
-LEAST = 1e-6
+MIN_PROBABILITY = 1e-6
 """Probabilities nearer to 0 or 1 than this have no larger log odds: of few votes, 0 is not certainty."""
 
 
@@ -40,8 +40,8 @@ class Calibrator(NamedTuple):
         if method == "sigmoid":
             coef = np.stack([sigmoid(log_odds(p), of_class, counts) for p, of_class in pairs])
             return cls(coef, none, np.zeros(0, np.intp))
-        found = [isotonic(p, of_class, counts) for p, of_class in pairs]
-        return cls(none, np.concatenate(found), np.cumsum([len(one) for one in found]))
+        tables = [isotonic(p, of_class, counts) for p, of_class in pairs]
+        return cls(none, np.concatenate(tables), np.cumsum([len(table) for table in tables]))
 
     def maps(self) -> list[Callable[[Vector], Vector]]:
         """The map of each class."""
@@ -76,7 +76,7 @@ def calibrated(calibrator: Calibrator, probabilities: Matrix) -> Matrix:
     if probabilities.shape[1] == 2:
         second = maps[0](probabilities[:, 1])
         return np.column_stack([1 - second, second])
-    columns = [one(np.ascontiguousarray(p)) for one, p in zip(maps, probabilities.T, strict=True)]
+    columns = [isotonic_map(np.ascontiguousarray(p)) for isotonic_map, p in zip(maps, probabilities.T, strict=True)]
     total = np.zeros(len(probabilities))
     for column in columns:
         total += column
@@ -86,7 +86,7 @@ def calibrated(calibrator: Calibrator, probabilities: Matrix) -> Matrix:
 
 
 def log_odds(p: Vector) -> Vector:
-    held = np.clip(p, LEAST, 1 - LEAST)
+    held = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     result: Vector = np.log(held) - np.log1p(-held)
     return result
 

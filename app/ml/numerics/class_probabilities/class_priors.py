@@ -32,5 +32,5 @@ def class_priors(priors: str | list[Share], counts: Vector) -> Vector:
         raise InvalidData(f"There are {counts.size} classes, and {len(priors)} priors.")
     present = np.asarray(counts > 0)
     wanted = counts if priors == "learned" else np.ones(counts.size) if priors == "uniform" else np.array(priors)
-    kept = np.where(present, wanted, 0.0)
-    return np.asarray(kept / kept.sum() if kept.any() else present / present.sum())
+    present_priors = np.where(present, wanted, 0.0)
+    return np.asarray(present_priors / present_priors.sum() if present_priors.any() else present / present.sum())

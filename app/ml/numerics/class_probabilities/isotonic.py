@@ -27,7 +27,7 @@ class Blocks(NamedTuple):
 def isotonic(x: Vector, y: Vector, weights: Vector) -> Matrix:
     """(m, 2) knots of the function: x, strictly ascending, and its value."""
     places, group = np.unique(x, return_inverse=True)
-    sums, masses = (np.bincount(group, of).astype(np.float64) for of in (weights * y, weights))
+    sums, masses = (np.bincount(group, values).astype(np.float64) for values in (weights * y, weights))
     blocks = pooled(sums, masses)
     first, last = np.append(0, blocks.ends[:-1]), blocks.ends - 1
     rows = np.unique(np.concatenate([first, last]))

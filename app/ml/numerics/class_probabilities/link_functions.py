@@ -70,12 +70,12 @@ def has_probabilities(_: LinkedSums, probabilities: Matrix) -> NDArray[np.bool_]
 def _of_one_row(against: float) -> Matrix:
     """(1, 2), with the bits of many rows: numpy takes longer to begin with an array than to compute one number."""
     shares = np.empty((1, 2))
-    shares[0, 1] = p = 0.0 if against > LARGEST else 1 / (1 + float(np.exp(against)))
+    shares[0, 1] = p = 0.0 if against > MAX_EXPONENT else 1 / (1 + float(np.exp(against)))
     shares[0, 0] = 1 - p
     return shares
 
 
-LARGEST = float(np.log(np.finfo(np.float64).max))
+MAX_EXPONENT = float(np.log(np.finfo(np.float64).max))
 """e to the power of more is infinite."""
 _FUNCTIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "identity": lambda sums: sums,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix
 
-LEAST = 1e-7
+MIN_PROBABILITY = 1e-7
 """Probabilities of a pair are held this far from 0 and 1, so that the minimum is unique."""
 
 
@@ -21,7 +21,7 @@ def coupled(later: Matrix, pairs: NDArray[np.intp], classes: int) -> Matrix:
     later: (n, p) probabilities of the second class of each pair. pairs: (p, 2) all pairs of the classes.
     """
     r = np.full((len(later), classes, classes), 0.5)
-    held = np.clip(later, LEAST, 1 - LEAST)
+    held = np.clip(later, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     first, second = pairs.T
     r[:, second, first], r[:, first, second] = held, 1 - held
     off = ~np.eye(classes, dtype=bool)

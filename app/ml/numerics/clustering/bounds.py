@@ -32,7 +32,15 @@ from app.ml.numerics.clustering.compiled.bounds import (
     settle,
     undecided,
 )
-from app.ml.numerics.neighbours.distances import FEW, NARROW, Frame, Rounded, Scores, quiet, squared_distances
+from app.ml.numerics.neighbours.distances import (
+    MAX_DIRECT_CELLS,
+    NARROW,
+    Frame,
+    Rounded,
+    Scores,
+    quiet,
+    squared_distances,
+)
 from app.ml.numerics.row_blocks import sections
 
 AHEAD, TOO_FAR = 3, 12
@@ -43,7 +51,7 @@ MANY_NEAR = 2**14
 """Rows from which sections are swept at once."""
 FEW_CENTRES = 4
 """Centres up to which a row is compared with all of them sooner by difference than by products."""
-MANY = 512
+MAX_DIRECT_CENTRES = 512
 """Centres whose distances are computed sooner by a product."""
 
 
@@ -133,7 +141,7 @@ def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Swe
 
     An infinite upper bound makes sure that a row is compared.
     """
-    if rows.x.size * len(centres) <= FEW:
+    if rows.x.size * len(centres) <= MAX_DIRECT_CELLS:
         everything = [*_bounds(rows), *clusters, centres]
         return Sweep(*compare_all.lean(*everything))
     slack = 1 + ROUNDING * (centres.shape[1] + 8)
@@ -148,13 +156,13 @@ def sweep(rows: Rows, clusters: Clusters, centres: Matrix, moved: Vector) -> Swe
     else:
         products = _by_tiles if rows.x.shape[1] <= NARROW else _by_products
         how = partial(products, rows, steps, Rounded.of(rows.frame, centres))
-    calls = [partial(how, some, own) for some, own in zip(near, changes, strict=True)]
+    calls = [partial(how, some, change) for some, change in zip(near, changes, strict=True)]
     many = sum(some.size for some in near) >= MANY_NEAR
     swept = run_at_once(calls) if many else [call() for call in calls]
     if len(near) > 1:
         for change in changes:
             clusters.add(change)
-    return Sweep(sum(one.changed for one in swept), sum(one.fall for one in swept))
+    return Sweep(sum(sweep_.changed for sweep_ in swept), sum(part_swept.fall for part_swept in swept))
 
 
 Steps: TypeAlias = tuple[Any, ...]
@@ -181,8 +189,8 @@ def _by_products(rows: Rows, steps: Steps, rounded: Rounded, near: Labels, clust
     for start in range(0, len(near), SECTION):
         some = near[start : start + SECTION]
         bounds = rows.x, rows.labels, rows.far, rows.lower
-        found = undecided.lean(*bounds, some, centres, walked, drift, gaps, slack, room, squares)
-        for block in scores.blocks(found):
+        undecided_rows = undecided.lean(*bounds, some, centres, walked, drift, gaps, slack, room, squares)
+        for block in scores.blocks(undecided_rows):
             lowest = scores.lowest(rows.x, room[block])
             arguments = [*_bounds(rows), room[block], squares[block], *clusters, centres, walked, drift]
             arguments += [*lowest, rows.lengths, rows.frame.unit, rounded.rounding, slack]
@@ -206,7 +214,7 @@ def _of_others(moved: Vector) -> Vector:
 def _half_gaps(centres: Matrix) -> Vector:
     """Half the distance of each centre to the next, at most."""
     gaps = np.empty(len(centres))
-    if len(centres) <= MANY:
+    if len(centres) <= MAX_DIRECT_CENTRES:
         half_gaps.lean(centres, gaps)
         return gaps * (1 - 1e-7)
     for start in range(0, len(centres), 256):

@@ -23,7 +23,7 @@ MOST_NUMBERS = 1_000_000
 """Numbers of all full covariances together; beyond that they are spherical."""
 SINGULAR = 1e-10
 """Smallest eigenvalue, as a share of the mean variance within clusters, of a covariance that is not shrunk."""
-MOST = 1e150
+MAX_SQUARABLE = 1e150
 """Largest number whose square is one."""
 MARGIN = 1 + 1e-9
 """Factor of the largest distance within which a row lies: no rounding makes an anomaly."""
@@ -78,7 +78,7 @@ def cluster_normals(x: Matrix, weights: Vector, labels: Labels, prototypes: Matr
     k, d = prototypes.shape
     full = k * d * d <= MOST_NUMBERS
     origin, largest = x.mean(axis=0), float(np.abs(x).max(initial=0.0))
-    if largest > MOST:
+    if largest > MAX_SQUARABLE:
         return None
     unit = near_one(float(np.abs(x - origin).max(initial=0.0)))
     rows = (x - origin) * unit
@@ -89,8 +89,8 @@ def cluster_normals(x: Matrix, weights: Vector, labels: Labels, prototypes: Matr
     whitening = _whitening(covariances, d) * unit
     if not np.isfinite(whitening).all():
         return None
-    found = ClusterNormals(masses / masses.sum(), means / unit + origin, whitening, shrunk, 0.0)
-    return found._replace(furthest=float(found.squares(x, labels).max(initial=0.0)))
+    normals = ClusterNormals(masses / masses.sum(), means / unit + origin, whitening, shrunk, 0.0)
+    return normals._replace(furthest=float(normals.squares(x, labels).max(initial=0.0)))
 
 
 def _moments(
@@ -103,11 +103,11 @@ def _moments(
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=k))
     for j in np.flatnonzero(masses > 0):
-        own = order[(ends[j - 1] if j else 0) : ends[j]]
-        share = weights[own] / masses[j]
-        means[j] = share @ rows[own]
-        centred = rows[own] - means[j]
-        weighed = centred * weights[own, None]
+        rows_of_cluster = order[(ends[j - 1] if j else 0) : ends[j]]
+        share = weights[rows_of_cluster] / masses[j]
+        means[j] = share @ rows[rows_of_cluster]
+        centred = rows[rows_of_cluster] - means[j]
+        weighed = centred * weights[rows_of_cluster, None]
         scatters[j] = weighed.T @ centred if full else (weighed * centred).sum() / d
     return means, scatters, masses
 
@@ -129,14 +129,14 @@ def _shrunk(
     full, k = scatters.ndim > 1, len(scatters)
     d = scatters.shape[1] if full else 1
     shape = (k, 1, 1) if full else (k,)
-    found = scatters / np.where(masses > 0, masses, 1.0).reshape(shape)
-    variance = np.maximum(_per_column(found), pooled)
-    least = np.linalg.eigvalsh(found)[:, 0] if full else found
+    covariances = scatters / np.where(masses > 0, masses, 1.0).reshape(shape)
+    variance = np.maximum(_per_column(covariances), pooled)
+    least = np.linalg.eigvalsh(covariances)[:, 0] if full else covariances
     shrunk = least <= SINGULAR * variance
     target = variance.reshape(shape) * (np.eye(d) if full else 1.0)
     rows = counts.reshape(shape)
-    mixed = (rows * found + (d + 1) * target) / (rows + d + 1)
-    return np.where(shrunk.reshape(shape), mixed, found), shrunk
+    mixed = (rows * covariances + (d + 1) * target) / (rows + d + 1)
+    return np.where(shrunk.reshape(shape), mixed, covariances), shrunk
 
 
 def _whitening(covariances: NDArray[np.float64], d: int) -> NDArray[np.float64]:
@@ -144,5 +144,5 @@ def _whitening(covariances: NDArray[np.float64], d: int) -> NDArray[np.float64]:
     if covariances.ndim == 1:
         return np.repeat(1 / np.sqrt(covariances), d).reshape(-1, 1, d)
     lower, unit = np.linalg.cholesky(covariances), np.eye(d)
-    solved = [scipy.linalg.solve_triangular(one, unit, lower=True, check_finite=False) for one in lower]
+    solved = [scipy.linalg.solve_triangular(triangle, unit, lower=True, check_finite=False) for triangle in lower]
     return np.array(solved)

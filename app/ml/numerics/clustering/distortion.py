@@ -39,15 +39,15 @@ def distortion(x: Matrix, weights: Vector, labels: Labels, centres: Matrix) -> D
     squares = _squares_to(x, centres, labels)
     order = np.argsort(labels.astype(np.min_scalar_type(k)), kind="stable")
     members = np.split(order, np.cumsum(clusters.sizes)[:-1])
-    found = Distortion(clusters.sizes, *np.zeros((4, k)))
+    parts = Distortion(clusters.sizes, *np.zeros((4, k)))
     for j, rows in enumerate(members):
         if rows.size:
-            found.inertias[j] = weights[rows] @ squares[rows]
-            found.radii[j] = np.sqrt(squares[rows].max())
+            parts.inertias[j] = weights[rows] @ squares[rows]
+            parts.radii[j] = np.sqrt(squares[rows].max())
     # Σ over pairs wᵢwⱼ‖xᵢ − xⱼ‖² = W Σ wᵢ‖xᵢ − c‖² − ‖Σ wᵢ(xᵢ − c)‖², for any point c.
-    found.pairwise[:] = np.maximum(0.0, clusters.masses * found.inertias - norms(moved))
-    found.diameters[:] = _diameters(x, labels, members, squares)
-    return found
+    parts.pairwise[:] = np.maximum(0.0, clusters.masses * parts.inertias - norms(moved))
+    parts.diameters[:] = _diameters(x, labels, members, squares)
+    return parts
 
 
 def _squares_to(x: Matrix, points: Matrix, labels: Labels) -> Vector:

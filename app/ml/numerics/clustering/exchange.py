@@ -14,7 +14,7 @@ from app.ml.numerics.clustering.bounds import Clusters
 from app.ml.numerics.clustering.compiled.row_exchange import exchange
 from app.ml.numerics.clustering.lloyd import Run, lloyd
 
-MOST = 2**20
+MAX_DIFFERENCES = 2**20
 """Differences of numbers between rows and centres; beyond it clusters have many rows."""
 
 
@@ -23,7 +23,7 @@ def exchanged(x: Matrix, weights: Vector, run: Run, max_iter: int) -> Run:
 
     Equal rows must be neighbours in x. `max_iter` moves of the centres in all.
     """
-    while run.converged and x.size * len(run.centres) <= MOST and len(run.inertia) <= max_iter:
+    while run.converged and x.size * len(run.centres) <= MAX_DIFFERENCES and len(run.inertia) <= max_iter:
         labels, centres = run.labels.copy(), run.centres.copy()
         clusters = Clusters.of(x, weights, labels, len(centres))
         if not exchange(x, weights, labels, *clusters, centres):

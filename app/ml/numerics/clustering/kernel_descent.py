@@ -59,29 +59,29 @@ def drawn_labels(problem: Problem, k: int, rng: np.random.Generator) -> Labels:
 
 def spread_labels(problem: Problem, k: int, rng: np.random.Generator, candidates: int) -> Labels:
     """The nearest of at most k rows, drawn by k-means++, the best of some candidates each."""
-    own = problem.kernel.diagonal(problem.x)
-    drawn, labels = draw(problem.weights, rng, 1), np.zeros(len(own), np.intp)
-    squares = _squares(problem, own, drawn)[:, 0]
+    diagonal = problem.kernel.diagonal(problem.x)
+    drawn, labels = draw(problem.weights, rng, 1), np.zeros(len(diagonal), np.intp)
+    squares = _squares(problem, diagonal, drawn)[:, 0]
     for label in range(1, k):
         if not squares.any():
             break
         drawn = draw(problem.weights * squares, rng, candidates)
-        apart = _squares(problem, own, drawn)
-        left = np.minimum(squares[:, None], apart)
+        squares_to = _squares(problem, diagonal, drawn)
+        left = np.minimum(squares[:, None], squares_to)
         best = int((problem.weights @ left).argmin())
-        labels[apart[:, best] < squares] = label
+        labels[squares_to[:, best] < squares] = label
         squares = np.ascontiguousarray(left[:, best])
     return labels
 
 
-def _squares(problem: Problem, own: Vector, rows: Labels) -> Matrix:
+def _squares(problem: Problem, diagonal: Vector, rows: Labels) -> Matrix:
     """(n, c) squared distances of all rows to some of them."""
-    apart = problem.kernel.matrix(problem.x, problem.x[rows])
-    apart *= -2
-    apart += own[:, None]
-    apart += own[rows]
-    apart[rows, np.arange(len(rows))] = 0.0
-    return np.maximum(apart, 0.0)
+    squares = problem.kernel.matrix(problem.x, problem.x[rows])
+    squares *= -2
+    squares += diagonal[:, None]
+    squares += diagonal[rows]
+    squares[rows, np.arange(len(rows))] = 0.0
+    return np.maximum(squares, 0.0)
 
 
 def descend(problem: Problem, starts: Sequence[Labels], max_iter: int) -> list[Descent]:
@@ -90,30 +90,36 @@ def descend(problem: Problem, starts: Sequence[Labels], max_iter: int) -> list[D
     A kernel that is not positive semidefinite has no such space: the inertia may then rise, and the descent ends before
     it does. A cluster that loses all its rows takes over the row that is farthest from its own mean.
     """
-    own, k = problem.kernel.diagonal(problem.x), 1 + max(int(labels.max()) for labels in starts)
-    sums = np.zeros((len(starts), k, len(own)))
-    found = [Descent(np.full_like(labels, -1), [], np.zeros(0), labels) for labels in starts]
+    diagonal, k = problem.kernel.diagonal(problem.x), 1 + max(int(labels.max()) for labels in starts)
+    sums = np.zeros((len(starts), k, len(diagonal)))
+    descents = [Descent(np.full_like(labels, -1), [], np.zeros(0), labels) for labels in starts]
     for _ in range(max_iter + 1):
-        if all(one.converged for one in found):
+        if all(descent.converged for descent in descents):
             break
-        _follow(problem, found, sums)
-        found = [
-            one if one.converged else _followed(problem, own, one, part) for one, part in zip(found, sums, strict=True)
+        _follow(problem, descents, sums)
+        descents = [
+            descent if descent.converged else _followed(problem, diagonal, descent, part)
+            for descent, part in zip(descents, sums, strict=True)
         ]
-    return found
+    return descents
 
 
-def _follow(problem: Problem, found: Sequence[Descent], sums: Tensor) -> None:
+def _follow(problem: Problem, descents: Sequence[Descent], sums: Tensor) -> None:
     """Change the sums (s, k, n) of each descent by the rows that its next step moves."""
     count, k, n = sums.shape
-    moves = np.array([one.labels != one.following for one in found]) & ~np.array([[one.converged] for one in found])
+    moves = np.array([descent.labels != descent.following for descent in descents]) & ~np.array(
+        [[descent.converged] for descent in descents]
+    )
     moved = np.flatnonzero(moves.any(axis=0))
     changes = scipy.sparse.csr_array((count * k, moved.size))
-    for labels, sign in ([one.labels for one in found], -1), ([one.following for one in found], 1):
+    for labels, sign in (
+        ([descent.labels for descent in descents], -1),
+        ([descent.following for descent in descents], 1),
+    ):
         run, place = np.nonzero(moves[:, moved] & (np.array(labels)[:, moved] >= 0))
         rows = moved[place]
-        at = (run * k + np.array(labels)[run, rows], place)
-        changes += scipy.sparse.csr_array((sign * problem.weights[rows], at), changes.shape)
+        columns = (run * k + np.array(labels)[run, rows], place)
+        changes += scipy.sparse.csr_array((sign * problem.weights[rows], columns), changes.shape)
     _add_products(problem.kernel, changes, problem.x[moved], problem.x, sums.reshape(count * k, n))
 
 
@@ -136,18 +142,18 @@ def mean_products(problem: Problem, labels: Labels, x: Matrix) -> Matrix:
     return products
 
 
-def _followed(problem: Problem, own: Vector, last: Descent, sums: Matrix) -> Descent:
+def _followed(problem: Problem, diagonal: Vector, last: Descent, sums: Matrix) -> Descent:
     """After one step, with the sums (k, n) of its labels; the last one where the inertia has not fallen."""
-    labels, rows, weights = last.following, np.arange(len(own)), problem.weights
+    labels, rows, weights = last.following, np.arange(len(diagonal)), problem.weights
     masses = np.bincount(labels, weights)
-    apart = sums[: len(masses)] / masses[:, None]
-    squares = np.bincount(labels, weights * apart[labels, rows]) / masses
-    apart *= -2
-    apart += squares[:, None]
-    inertia = float(weights @ (own + apart[labels, rows]))
+    distances = sums[: len(masses)] / masses[:, None]
+    squares = np.bincount(labels, weights * distances[labels, rows]) / masses
+    distances *= -2
+    distances += squares[:, None]
+    inertia = float(weights @ (diagonal + distances[labels, rows]))
     if last.inertia and inertia >= last.inertia[-1]:
         return last._replace(converged=True)
-    nearest = apart.argmin(axis=0)
-    nearest = np.where(apart[nearest, rows] < apart[labels, rows], nearest, labels)
-    following, _ = fill_empty(nearest, weights * (own + apart[nearest, rows]), len(masses))
+    nearest = distances.argmin(axis=0)
+    nearest = np.where(distances[nearest, rows] < distances[labels, rows], nearest, labels)
+    following, _ = fill_empty(nearest, weights * (diagonal + distances[nearest, rows]), len(masses))
     return Descent(labels, [*last.inertia, inertia], squares, following, bool((following == labels).all()))

@@ -42,17 +42,17 @@ class Merges(NamedTuple):
 def linkage(x: Matrix, weights: Vector, kind: Linkage, p: float) -> Merges:
     """p: 1 Manhattan, 2 Euclid, infinity Chebyshev. Ward's linkage is of squared Euclidean distances."""
     scale = unit(x)
-    found = _found(len(x))
+    arrays = _found(len(x))
     rows, sizes = np.ascontiguousarray(x / scale), weights.astype(np.float64)
     if kind == "single":
-        agglomeration.spanning_tree(np.ascontiguousarray(rows.T), p, *found)
+        agglomeration.spanning_tree(np.ascontiguousarray(rows.T), p, *arrays)
     elif kind == "ward":
-        agglomeration.ward_chain(rows, sizes, *found)
+        agglomeration.ward_chain(rows, sizes, *arrays)
     else:
         triangle = np.empty(len(x) * (len(x) - 1) // 2)
         agglomeration.triangle_of(rows, p, triangle)
-        agglomeration.chain(triangle, sizes, IN_TRIANGLE[kind], *found)
-    return _tree(*found, scale)
+        agglomeration.chain(triangle, sizes, IN_TRIANGLE[kind], *arrays)
+    return _tree(*arrays, scale)
 
 
 def linkage_of_square(square: Matrix, weights: Vector, kind: Linkage) -> Merges:
@@ -78,9 +78,9 @@ def linkage_of_edges(edges: Edges, weights: Vector, kind: Linkage) -> Merges:
 
 def _of_triangle(triangle: Vector, weights: Vector, kind: Linkage) -> Merges:
     scale = unit(triangle)
-    found = _found(len(weights))
-    agglomeration.chain(triangle / scale, weights.astype(np.float64), OF_PAIRS[kind], *found)
-    return _tree(*found, scale)
+    arrays = _found(len(weights))
+    agglomeration.chain(triangle / scale, weights.astype(np.float64), OF_PAIRS[kind], *arrays)
+    return _tree(*arrays, scale)
 
 
 def _of_forest(edges: Edges, n: int) -> Merges:
@@ -89,10 +89,10 @@ def _of_forest(edges: Edges, n: int) -> Merges:
     ranks = np.empty(len(order))
     ranks[order] = np.arange(1, len(order) + 1)
     graph = scipy.sparse.csr_array((ranks, (edges.first, edges.second)), (n, n))
-    kept = np.sort(scipy.sparse.csgraph.minimum_spanning_tree(graph).data).astype(np.intp)
-    if len(kept) < n - 1:
-        raise InvalidData(f"The edges leave the rows in {n - len(kept)} groups without an edge between them.")
-    used = order[kept - 1]
+    joining = np.sort(scipy.sparse.csgraph.minimum_spanning_tree(graph).data).astype(np.intp)
+    if len(joining) < n - 1:
+        raise InvalidData(f"The edges leave the rows in {n - len(joining)} groups without an edge between them.")
+    used = order[joining - 1]
     return _tree(edges.first[used], edges.second[used], edges.values[used], 1.0)
 
 
@@ -115,9 +115,9 @@ def _tree(first: Labels, second: Labels, heights: Vector, scale: float) -> Merge
 
 def labels(children: Labels, merges: int) -> Labels:
     """Cluster of each row after so many merges, numbered in the order of their first rows."""
-    found = np.empty(len(children) + 1, np.intp)
-    dendrogram.label(children, merges, found)
-    return found
+    row_labels = np.empty(len(children) + 1, np.intp)
+    dendrogram.label(children, merges, row_labels)
+    return row_labels
 
 
 def merges_below(heights: Vector, height: float) -> int:
@@ -157,18 +157,18 @@ def joining_heights(tree: Merges, rows: Labels) -> Matrix:
     sequence = np.argsort(places, kind="stable")
     # The height of two leaves is the largest gap between them.
     steps = np.maximum.reduceat(np.append(gaps, 0.0), np.sort(places) + 1) if rows.size else gaps[:0]
-    found = np.zeros((rows.size, rows.size))
+    heights_of_pairs = np.zeros((rows.size, rows.size))
     for i, row in enumerate(sequence[:-1]):
         heights = np.maximum.accumulate(steps[i:-1])
-        found[row, sequence[i + 1 :]] = found[sequence[i + 1 :], row] = heights
-    return found
+        heights_of_pairs[row, sequence[i + 1 :]] = heights_of_pairs[sequence[i + 1 :], row] = heights
+    return heights_of_pairs
 
 
 def distances_of(x: Matrix, p: float) -> Matrix:
     """(m, m) of rows (m, d). p as in `linkage`."""
-    found, scale = np.empty((len(x), len(x))), unit(x)
+    distances, scale = np.empty((len(x), len(x))), unit(x)
     scaled = x / scale
-    for row, one in enumerate(scaled):
-        apart = np.abs(scaled - one)
-        found[row] = apart.max(axis=1) if p == math.inf else (apart**p).sum(axis=1) ** (1 / p)
-    return found * scale
+    for row, row_values in enumerate(scaled):
+        gaps = np.abs(scaled - row_values)
+        distances[row] = gaps.max(axis=1) if p == math.inf else (gaps**p).sum(axis=1) ** (1 / p)
+    return distances * scale

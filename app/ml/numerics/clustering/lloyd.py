@@ -12,7 +12,7 @@ from app.ml.numerics.clustering.bounds import Clusters, Rows, sweep
 from app.ml.numerics.neighbours.compiled.distances import squares_to
 from app.ml.numerics.neighbours.distances import norms
 
-TINY = np.finfo(float).tiny
+MIN_MASS = np.finfo(float).tiny
 
 
 class Run(NamedTuple):
@@ -93,7 +93,7 @@ def _squares(rows: Rows, centres: Matrix) -> Vector:
 def means(x: Matrix, weights: Vector, labels: Labels, k: int) -> Matrix:
     """Weighted mean of the rows of each label 0 … k-1, shape (k, d). Zeros of a label without rows."""
     clusters = Clusters.of(x, weights, labels, k)
-    return clusters.sums / np.maximum(clusters.masses, TINY)[:, None]
+    return clusters.sums / np.maximum(clusters.masses, MIN_MASS)[:, None]
 
 
 def fill_empty(labels: Labels, costs: Vector, k: int) -> tuple[Labels, int]:
@@ -110,5 +110,5 @@ def fill_empty(labels: Labels, costs: Vector, k: int) -> tuple[Labels, int]:
         if sizes[labels[row]] > 1 and costs[row] > 0:
             sizes[labels[row]] -= 1
             labels[row], sizes[label], costs[row] = label, 1, 0.0
-    kept = sizes > 0
-    return (np.cumsum(kept) - 1)[labels], int(kept.sum())
+    filled = sizes > 0
+    return (np.cumsum(filled) - 1)[labels], int(filled.sum())

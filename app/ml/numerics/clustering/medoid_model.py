@@ -69,8 +69,8 @@ def fit_medoids(params: MedoidParams, data: Data, context: Context, power: float
         metric = NamedMetric.learned(params.metric, params.p, data.x, data.weights)
     with np.errstate(over="ignore", invalid="ignore"):  # a loss beyond the largest number is cut off there
         rows = _different(data, context.rng)
-        apart = Dissimilarities(_block(data, metric, rows, power), rows.weights)
-        best = _best(params, apart, context)
+        dissimilarities = Dissimilarities(_block(data, metric, rows, power), rows.weights)
+        best = _best(params, dissimilarities, context)
         medoids = best.medoids[np.argsort(rows.ranks[best.medoids])]
         state = _state(data, metric, rows.places[medoids], power)
     k = len(state.places)
@@ -98,10 +98,10 @@ def _block(data: Data, metric: NamedMetric, rows: _Rows, power: float) -> Block:
     return between_points(scaled, metric.p, power * (2 if metric.name == "cosine" else 1))
 
 
-def _best(params: MedoidParams, apart: Dissimilarities, context: Context) -> Run:
+def _best(params: MedoidParams, dissimilarities: Dissimilarities, context: Context) -> Run:
     best: Run | None = None
     for start in range(params.n_init):
-        run = search(apart, params.n_clusters, context.rng, params.max_iter)
+        run = search(dissimilarities, params.n_clusters, context.rng, params.max_iter)
         best = run if best is None or run.loss[-1] < best.loss[-1] else best
         context.progress((start + 1) / params.n_init, loss=best.loss[-1])
     assert best is not None  # noqa: S101 - there is at least one start
@@ -120,9 +120,9 @@ def _state(data: Data, metric: NamedMetric, places: Labels, power: float) -> Sta
         items=None if data.items is None else data.items[places],
         space=metric.space,
     )
-    labels, apart = _nearest(metric, state, data.x)
+    labels, distances = _nearest(metric, state, data.x)
     k = len(places)
-    losses = np.minimum(np.bincount(labels, data.weights * apart**power, k), np.finfo(float).max)
+    losses = np.minimum(np.bincount(labels, data.weights * distances**power, k), np.finfo(float).max)
     return state._replace(sizes=np.bincount(labels, minlength=k), losses=losses)
 
 
@@ -131,8 +131,8 @@ def _nearest(metric: NamedMetric, state: State, x: Matrix) -> tuple[Labels, Vect
     if not state.rows.shape[1]:
         columns = x[:, state.places]
         return columns.argmin(axis=1), columns.min(axis=1)
-    places, apart = neighbours(metric.points(x), metric.points(state.rows), 1, p=metric.p)
-    return places[:, 0], metric.distances(apart[:, 0])
+    places, distances = neighbours(metric.points(x), metric.points(state.rows), 1, p=metric.p)
+    return places[:, 0], metric.distances(distances[:, 0])
 
 
 def _metric(params: MedoidParams, state: State) -> NamedMetric:
@@ -175,6 +175,6 @@ def memory(params: MedoidParams, size: Size) -> float:
 def seconds(params: MedoidParams, size: Size) -> float:
     """About four passes a start."""
     pairs = size.rows**2
-    apart = 1.2e-9 + (3e-8 if params.metric == "minkowski" else 1e-10) * size.columns
-    each = 1.5e-9 + (0 if pairs <= KEPT else apart)
-    return pairs * (apart + 4 * params.n_init * each) + 1e-6 * size.rows
+    seconds_of_distance = 1.2e-9 + (3e-8 if params.metric == "minkowski" else 1e-10) * size.columns
+    each = 1.5e-9 + (0 if pairs <= KEPT else seconds_of_distance)
+    return pairs * (seconds_of_distance + 4 * params.n_init * each) + 1e-6 * size.rows

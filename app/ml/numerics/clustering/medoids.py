@@ -41,8 +41,8 @@ def between_points(points: Matrix, p: float, power: float) -> Block:
     metric = {1: {"metric": "cityblock"}, np.inf: {"metric": "chebyshev"}}.get(p, {"metric": "minkowski", "p": p})
 
     def block(rows: slice) -> Matrix:
-        found = scipy.spatial.distance.cdist(points[rows], points, **metric)
-        return np.asarray(found if power == 1 else found**power)
+        distances = scipy.spatial.distance.cdist(points[rows], points, **metric)
+        return np.asarray(distances if power == 1 else distances**power)
 
     return block
 
@@ -74,10 +74,10 @@ class Dissimilarities:
     def _kept(self) -> Matrix | None:
         if self.n * self.n > KEPT:
             return None
-        kept = np.empty((self.n, self.n))
+        matrix = np.empty((self.n, self.n))
         for rows in self._slices():
-            kept[rows] = self._block(rows)
-        return kept
+            matrix[rows] = self._block(rows)
+        return matrix
 
     def rows(self, rows: slice) -> Matrix:
         return self._block(rows) if self._kept is None else self._kept[rows]
@@ -100,21 +100,21 @@ class Run(NamedTuple):
     """No swap of a medoid with another row is better."""
 
 
-def search(apart: Dissimilarities, k: int, rng: np.random.Generator, max_iter: int) -> Run:
+def search(dissimilarities: Dissimilarities, k: int, rng: np.random.Generator, max_iter: int) -> Run:
     """One start of at most k medoids and its swaps; fewer where there are no more rows apart from each other.
 
     max_iter: passes over all rows.
     """
     if k == 1:
-        return _single(apart)
-    medoids, far = _start(apart, k, rng)
-    n, count = apart.n, len(medoids)
+        return _single(dissimilarities)
+    medoids, far = _start(dissimilarities, k, rng)
+    n, count = dissimilarities.n, len(medoids)
     places, lowest, losses = np.empty((2, n), np.intp), np.empty((2, n)), np.empty(count)
-    loss = float(medoid_swaps.begin(far, apart.weights, places, lowest, losses))
+    loss = float(medoid_swaps.begin(far, dissimilarities.weights, places, lowest, losses))
     curve, idle = [loss], 0 if count > 1 else n
     while idle < n and len(curve) <= max_iter:
-        for start, block in apart.blocks():
-            to = apart.weights, medoids, far, places, lowest, losses
+        for start, block in dissimilarities.blocks():
+            to = dissimilarities.weights, medoids, far, places, lowest, losses
             idle, loss = medoid_swaps.swaps(block, start, *to, idle, loss)
             if idle >= n:
                 break
@@ -122,24 +122,24 @@ def search(apart: Dissimilarities, k: int, rng: np.random.Generator, max_iter: i
     return Run(np.sort(medoids), curve, bool(idle >= n))
 
 
-def _single(apart: Dissimilarities) -> Run:
-    sums = np.concatenate([block @ apart.weights for _, block in apart.blocks()])
+def _single(dissimilarities: Dissimilarities) -> Run:
+    sums = np.concatenate([block @ dissimilarities.weights for _, block in dissimilarities.blocks()])
     best = int(sums.argmin())
     return Run(np.array([best]), [float(sums[best])], converged=True)
 
 
-def _start(apart: Dissimilarities, k: int, rng: np.random.Generator) -> tuple[Labels, Matrix]:
+def _start(dissimilarities: Dissimilarities, k: int, rng: np.random.Generator) -> tuple[Labels, Matrix]:
     """(k,) different rows and their dissimilarities (k, n) to all: the first drawn by weight, each other by weight
     times the dissimilarity to the nearest row drawn before.
     """
-    k = min(k, apart.n)
-    chosen, far = np.empty(k, np.intp), np.empty((k, apart.n))
-    nearest = np.ones(apart.n)
+    k = min(k, dissimilarities.n)
+    chosen, far = np.empty(k, np.intp), np.empty((k, dissimilarities.n))
+    nearest = np.ones(dissimilarities.n)
     for count in range(k):
-        mass = apart.weights * nearest
+        mass = dissimilarities.weights * nearest
         if not mass.any():
             return chosen[:count], far[:count].copy()
         row = int(draw(mass, rng, 1)[0])
-        chosen[count], far[count] = row, apart.rows(slice(row, row + 1))[0]
+        chosen[count], far[count] = row, dissimilarities.rows(slice(row, row + 1))[0]
         nearest = np.minimum(nearest, far[count]) if count else far[0].copy()
     return chosen, far

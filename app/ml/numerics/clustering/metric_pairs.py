@@ -32,7 +32,7 @@ from app.ml.numerics.clustering.metrics_by_cluster import (
 from app.ml.numerics.clustering.pair_constraints import MOST_SWEEPS, Pairs
 from app.ml.numerics.row_blocks import blocks
 
-SHORTEST = 2.0**-6
+MIN_STEP_SHARE = 2.0**-6
 """Share of the way to a new metric below which the old one stays."""
 
 
@@ -61,9 +61,9 @@ class MetricProblem:
     def linked(self) -> tuple[Labels, Labels, Labels]:
         """Pairs by their rows: starts, the other row, and the place of the pair."""
         first, second, *_ = self.pairs.edges
-        own, other = np.concatenate([first, second]), np.concatenate([second, first])
-        order = np.argsort(own, kind="stable")
-        counts = np.bincount(own, minlength=self.pairs.rows.size)
+        rows, other = np.concatenate([first, second]), np.concatenate([second, first])
+        order = np.argsort(rows, kind="stable")
+        counts = np.bincount(rows, minlength=self.pairs.rows.size)
         return np.concatenate([[0], np.cumsum(counts)]), other[order], np.tile(np.arange(first.size), 2)[order]
 
     def reach(self, factor: Matrix) -> tuple[float, Vector]:
@@ -128,17 +128,17 @@ def held_parts(
 ) -> Iterator[tuple[int, Held]]:
     """For each cluster with rows or violated pairs, in order."""
     edges, rows = problem.pairs.edges, problem.pairs.rows
-    one, other, must = labels[rows[edges.first]], labels[rows[edges.second]], edges.values > 0
+    first_label, other, must = labels[rows[edges.first]], labels[rows[edges.second]], edges.values > 0
     keep, d = distance_factor(shrinkage), problem.x.shape[1]
     for h in range(len(centres)):
-        own = labels == h
-        if not own.any():
+        members = labels == h
+        if not members.any():
             continue
-        weights = problem.weights[own]
-        parted = must & ((one == h) ^ (other == h))
-        joined = ~must & (one == h) & (other == h)
+        weights = problem.weights[members]
+        parted = must & ((first_label == h) ^ (other == h))
+        joined = ~must & (first_label == h) & (other == h)
         values = np.where(parted, edges.values / 2, edges.values)[parted | joined]  # those joined count below 0
-        spread = _scatter(problem.x[own] - centres[h], weights, diagonal=diagonal)
+        spread = _scatter(problem.x[members] - centres[h], weights, diagonal=diagonal)
         spread = keep * (spread + _scatter(problem.gaps[parted | joined], values, diagonal=diagonal))
         mass = float(weights.sum())
         spread += shrinkage * mass * (np.ones((d, 1)) if diagonal else np.eye(d))
@@ -184,10 +184,10 @@ def _lower(problem: MetricProblem, held: Held, factor: Matrix, shrinkage: float)
         spread = spread + _scatter(farthest[None], np.array([held.apart]), diagonal=diagonal)
     best = inverse_factor(spread / held.weight, shrinkage, definite=not held.apart)
     share, before = 1.0, _value(problem, held, factor)
-    while share >= SHORTEST:
-        found = best if share == 1 else blend(factor, best, share)
-        if _value(problem, held, found) <= before:
-            return found
+    while share >= MIN_STEP_SHARE:
+        blended = best if share == 1 else blend(factor, best, share)
+        if _value(problem, held, blended) <= before:
+            return blended
         share /= 2
     return factor
 
@@ -198,24 +198,26 @@ def assigned(
     """(n,) labels: rows without pairs have their cheapest one; groups that must be together, and then single rows of
     pairs, in a random order. labels: before; -1: none yet.
     """
-    found = cheapest_labels(problem.x, centres, metrics)
+    row_labels = cheapest_labels(problem.x, centres, metrics)
     pairs = problem.pairs
     if not pairs.rows.size:
-        return found
+        return row_labels
     costs = problem.weights[pairs.rows, None] * metrics.costs(problem.x[pairs.rows], centres)
     scale, pair_labels = metrics.distance_factor, labels[pairs.rows]
     near = np.array([metrics.squares(problem.gaps, h) for h in range(len(centres))]).T.copy()
     reach = np.array([problem.reach(factor)[0] for factor in metrics.factors])
-    rest = *problem.linked, scale * pairs.edges.values, near, reach, pair_labels
+    pair_arrays = *problem.linked, scale * pairs.edges.values, near, reach, pair_labels
     single = np.arange(pair_labels.size)
     for _ in range(MOST_SWEEPS):
         turns = rng.permutation(len(pairs.ends))
-        moves = assign_groups_by_metric(costs, turns, pairs.groups, pairs.members, pairs.ends, *rest)
-        moves += assign_groups_by_metric(costs, rng.permutation(pair_labels.size), single, single, single + 1, *rest)
+        moves = assign_groups_by_metric(costs, turns, pairs.groups, pairs.members, pairs.ends, *pair_arrays)
+        moves += assign_groups_by_metric(
+            costs, rng.permutation(pair_labels.size), single, single, single + 1, *pair_arrays
+        )
         if not moves:
             break
-    found[pairs.rows] = pair_labels
-    return found
+    row_labels[pairs.rows] = pair_labels
+    return row_labels
 
 
 def cheapest_labels(x: Matrix, centres: Matrix, metrics: ClusterMetrics) -> Labels:

@@ -24,8 +24,8 @@ class ClusterMetrics(NamedTuple):
     @classmethod
     def plain(cls, k: int, d: int, shrinkage: float, *, diagonal: bool) -> Self:
         """Squared differences of the columns, added up."""
-        one = np.ones((d, 1)) if diagonal else np.eye(d)
-        return cls(np.repeat(one[None], k, axis=0), shrinkage)
+        identity = np.ones((d, 1)) if diagonal else np.eye(d)
+        return cls(np.repeat(identity[None], k, axis=0), shrinkage)
 
     @property
     def distance_factor(self) -> float:
@@ -79,10 +79,10 @@ def inverse_factor(spread: Matrix, least: float, *, definite: bool = False) -> M
     return _triangular(vectors / np.sqrt(np.maximum(values, least)))
 
 
-def blend(one: Matrix, other: Matrix, share: float) -> Matrix:
+def blend(first: Matrix, other: Matrix, share: float) -> Matrix:
     """F of (1 − share)·A + share·B, of the factors of A and B."""
-    parts = np.sqrt(1 - share) * one, np.sqrt(share) * other
-    if one.shape[1] < len(one):
+    parts = np.sqrt(1 - share) * first, np.sqrt(share) * other
+    if first.shape[1] < len(first):
         return np.asarray(np.hypot(*parts))
     return _triangular(np.hstack(parts))
 

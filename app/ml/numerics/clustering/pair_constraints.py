@@ -23,8 +23,8 @@ MOST_SWEEPS = 100
 def given_edges(data: Data) -> Edges:
     """The pairs that are given as relations of the rows; none where there are no relations."""
     nothing = np.zeros(0, np.intp)
-    given = None if data.relations is None else data.relations.edges
-    return Edges(nothing, nothing, np.zeros(0)) if given is None else given
+    edges = None if data.relations is None else data.relations.edges
+    return Edges(nothing, nothing, np.zeros(0)) if edges is None else edges
 
 
 def together(edges: Edges, n: int) -> Labels:
@@ -71,8 +71,8 @@ class Pairs:
 
     def violated(self, labels: Labels) -> Labels:
         """Places of the violated edges. labels: (n,) of all rows."""
-        own = labels[self.rows]
-        same = own[self.edges.first] == own[self.edges.second]
+        pair_labels = labels[self.rows]
+        same = pair_labels[self.edges.first] == pair_labels[self.edges.second]
         return np.flatnonzero(np.where(self.edges.values > 0, ~same, same))
 
     def penalty(self, labels: Labels) -> float:
@@ -130,19 +130,19 @@ def _moved(problem: Problem, run: Run) -> Matrix:
 def _assigned(problem: Problem, centres: Matrix, labels: Labels, rng: np.random.Generator) -> Labels:
     """labels: (n,) before; -1: none yet."""
     x, weights, pairs = problem
-    found = nearest(x, centres)[0]
+    row_labels = nearest(x, centres)[0]
     if not pairs.rows.size:
-        return found
+        return row_labels
     costs = np.ascontiguousarray(weights[pairs.rows, None] * squared_distances(x[pairs.rows], centres))
-    own, linked = labels[pairs.rows], pairs.linked
+    pair_labels, linked = labels[pairs.rows], pairs.linked
     for _ in range(MOST_SWEEPS):
         turns = rng.permutation(len(pairs.ends))
-        moves = assign_groups(costs, turns, pairs.groups, pairs.members, pairs.ends, *linked, own)
-        moves += assign_rows(costs, rng.permutation(len(own)), *linked, own)
+        moves = assign_groups(costs, turns, pairs.groups, pairs.members, pairs.ends, *linked, pair_labels)
+        moves += assign_rows(costs, rng.permutation(len(pair_labels)), *linked, pair_labels)
         if not moves:
             break
-    found[pairs.rows] = own
-    return found
+    row_labels[pairs.rows] = pair_labels
+    return row_labels
 
 
 def first_centres(problem: Problem, k: int, rng: np.random.Generator) -> Matrix:
@@ -150,15 +150,15 @@ def first_centres(problem: Problem, k: int, rng: np.random.Generator) -> Matrix:
     k-means++ draws them. Fewer than k where there are no more distinct rows.
     """
     x, weights, pairs = problem
-    own = weights[pairs.rows]
+    pair_weights = weights[pairs.rows]
     large = np.flatnonzero(np.bincount(pairs.groups) > 1)
-    mass = np.bincount(pairs.groups, own)[large]
-    sums = np.stack([np.bincount(pairs.groups, own * column)[large] for column in x[pairs.rows].T], axis=1)
-    middles, apart = sums / mass[:, None], np.ones(large.size)
+    mass = np.bincount(pairs.groups, pair_weights)[large]
+    sums = np.stack([np.bincount(pairs.groups, pair_weights * column)[large] for column in x[pairs.rows].T], axis=1)
+    middles, distances = sums / mass[:, None], np.ones(large.size)
     chosen: list[Vector] = []
-    while len(chosen) < k and (mass * apart).any():
-        chosen.append(middles[int((mass * apart).argmax())])
-        apart = nearest(middles, np.array(chosen))[1]
+    while len(chosen) < k and (mass * distances).any():
+        chosen.append(middles[int((mass * distances).argmax())])
+        distances = nearest(middles, np.array(chosen))[1]
     squares = nearest(x, np.array(chosen))[1] if chosen else np.ones(len(x))
     while len(chosen) < k and (weights * squares).any():
         chosen.append(x[int(rng.choice(len(x), p=weights * squares / (weights @ squares)))])

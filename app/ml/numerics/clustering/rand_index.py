@@ -8,10 +8,10 @@ import numpy as np
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 
 
-def contingency(one: Labels, other: Labels) -> Matrix:
+def contingency(labels: Labels, other: Labels) -> Matrix:
     """(j, k) rows with each pair of labels; labels from 0."""
     k = int(other.max(initial=-1)) + 1
-    counts = np.bincount(one * k + other, minlength=(int(one.max(initial=-1)) + 1) * k)
+    counts = np.bincount(labels * k + other, minlength=(int(labels.max(initial=-1)) + 1) * k)
     return counts.reshape(-1, k).astype(np.float64)
 
 
@@ -23,11 +23,11 @@ def adjusted_rand(table: Matrix) -> float:
     return float(beyond_chance(*(np.array([_pairs(counts)]) for counts in parts))[0])
 
 
-def beyond_chance(both: Vector, one: Vector, other: Vector, every: Vector) -> Vector:
+def beyond_chance(both: Vector, first: Vector, other: Vector, every: Vector) -> Vector:
     """(m,) the same from numbers of pairs of rows (m,): that both labellings, the one and the other put together; and
     of all pairs.
     """
-    chance, most = one * other / np.where(every > 0, every, 1.0), (one + other) / 2
+    chance, most = first * other / np.where(every > 0, every, 1.0), (first + other) / 2
     possible = most > chance
     return np.where(possible, (both - chance) / np.where(possible, most - chance, 1.0), np.nan)
 

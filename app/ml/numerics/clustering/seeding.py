@@ -97,11 +97,11 @@ class _Rows(NamedTuple):
 
 def _left(rows: _Rows, squares: Vector, new: Matrix) -> Matrix:
     """(c, n) squared distances to the nearest chosen row when each of the new ones (c, d) is added."""
-    x, origin, lengths, kept = rows
+    x, origin, lengths, single = rows
     left, moved = np.empty((len(new), len(x))), new - origin
     new_lengths = norms(moved)
-    for block in blocks(len(x), BLOCK // ROWS_OF_PRODUCTS if kept is not None else x.shape[1]):
-        products = moved @ (x[block] - origin if kept is None else kept[block]).T
+    for block in blocks(len(x), BLOCK // ROWS_OF_PRODUCTS if single is not None else x.shape[1]):
+        products = moved @ (x[block] - origin if single is None else single[block]).T
         remaining.lean(x, lengths, squares, new, new_lengths, products, block.start, left)
     return left
 
@@ -114,6 +114,6 @@ def _squares(x: Matrix, point: Vector) -> Vector:
 def draw(mass: Vector, rng: np.random.Generator, size: int) -> Labels:
     """Rows in proportion to their mass, never one without any."""
     reached = np.cumsum(mass)
-    at = np.minimum(rng.random(size) * reached[-1], np.nextafter(reached[-1], 0))
-    drawn: Labels = np.searchsorted(reached, at, side="right")
+    positions = np.minimum(rng.random(size) * reached[-1], np.nextafter(reached[-1], 0))
+    drawn: Labels = np.searchsorted(reached, positions, side="right")
     return drawn

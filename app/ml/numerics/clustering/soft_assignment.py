@@ -13,7 +13,7 @@ from app.ml.numerics.clustering.compiled.online_steps import online_pass
 from app.ml.numerics.neighbours.distances import norms, squared_distances
 from app.ml.numerics.row_blocks import blocks
 
-NEAR = 0.1
+MAX_EXPANDED_EXPONENT = 0.1
 """Exponents below which the logarithm of a sum of exponentials near 1 would lose digits."""
 
 
@@ -36,7 +36,7 @@ def memberships(x: Matrix, centres: Matrix, stiffness: float) -> tuple[Matrix, V
     least = exponents.min(axis=1)
     exponents -= least[:, None]
     exponents *= -stiffness
-    if exponents.min(initial=0.0) > -NEAR:
+    if exponents.min(initial=0.0) > -MAX_EXPANDED_EXPONENT:
         energy = least - np.log1p(np.expm1(exponents).mean(axis=1)) / stiffness
         shares = np.exp(exponents)
         total = shares.sum(axis=1)
@@ -119,13 +119,13 @@ def batch(problem: Problem, centres: Matrix, max_iter: int) -> Run:
     return Run(centres, curve, rests)
 
 
-def _extrapolated(zero: Matrix, one: Matrix, two: Matrix) -> Matrix:
+def _extrapolated(zero: Matrix, first_step: Matrix, two: Matrix) -> Matrix:
     """The place to which two moves in turn lead, if each is a share of the one before (Varadhan & Roland, SqS3)."""
-    first, bend = one - zero, (two - one) - (one - zero)
+    first, bend = first_step - zero, (two - first_step) - (first_step - zero)
     length = float(np.linalg.norm(bend))
     ratio = max(1.0, float(np.linalg.norm(first)) / length) if length else 1.0
-    found: Matrix = zero + 2 * ratio * first + ratio**2 * bend
-    return found
+    extrapolated: Matrix = zero + 2 * ratio * first + ratio**2 * bend
+    return extrapolated
 
 
 class Pace(NamedTuple):

@@ -20,10 +20,10 @@ def split_centres(x: Matrix, weights: Vector, k: int, rng: np.random.Generator, 
     no more distinct rows.
     """
     run = lloyd(x, weights, np.average(x, axis=0, weights=weights)[None], max_iter)
-    found = 0
-    while found < len(run.centres) < k:
-        found = len(run.centres)
-        run = lloyd(x, weights, _split(x, weights, run, k - found, rng), max_iter)
+    before = 0
+    while before < len(run.centres) < k:
+        before = len(run.centres)
+        run = lloyd(x, weights, _split(x, weights, run, k - before, rng), max_iter)
     return run.centres
 
 

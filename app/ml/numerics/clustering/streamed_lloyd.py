@@ -35,13 +35,13 @@ class Assigned(NamedTuple):
     @classmethod
     def of(cls, rows: StreamedRows, centres: Matrix) -> Self:
         k, d = centres.shape
-        found = cls(Clusters(np.zeros((k, d)), np.zeros(k), np.zeros(k, np.intp)), np.zeros(k), np.zeros(k))
+        assigned = cls(Clusters(np.zeros((k, d)), np.zeros(k), np.zeros(k, np.intp)), np.zeros(k), np.zeros(k))
         for x, weights in rows:
             labels, squares = nearest(x, centres)
-            found.add(Clusters.of(x, weights, labels, k))
-            found.inertias[:] += np.bincount(labels, weights * squares, k)
-            np.maximum.at(found.farthest, labels, squares)
-        return found
+            assigned.add(Clusters.of(x, weights, labels, k))
+            assigned.inertias[:] += np.bincount(labels, weights * squares, k)
+            np.maximum.at(assigned.farthest, labels, squares)
+        return assigned
 
     def add(self, part: Clusters) -> None:
         """Sums of a block: sums of sums keep more digits than one long sum."""
@@ -89,15 +89,15 @@ def _moved(rows: StreamedRows, assigned: Assigned, centres: Matrix) -> Matrix:
         return np.asarray(sums / masses[:, None])
     costly = _costliest(rows, centres)
     for label in np.flatnonzero(sizes == 0).tolist():
-        place = next((i for i, own in enumerate(costly.labels) if sizes[own] > 1 and costly.costs[i] > 0), None)
+        place = next((i for i, label in enumerate(costly.labels) if sizes[label] > 1 and costly.costs[i] > 0), None)
         if place is None:
             break
-        own, weight, row = costly.labels[place], costly.weights[place], costly.x[place]
-        sums[own], masses[own], sizes[own] = sums[own] - weight * row, masses[own] - weight, sizes[own] - 1
+        donor, weight, row = costly.labels[place], costly.weights[place], costly.x[place]
+        sums[donor], masses[donor], sizes[donor] = sums[donor] - weight * row, masses[donor] - weight, sizes[donor] - 1
         sums[label], masses[label], sizes[label] = weight * row, weight, 1
         costly.costs[place] = 0.0
-    kept = sizes > 0
-    return np.asarray(sums[kept] / masses[kept, None])
+    filled = sizes > 0
+    return np.asarray(sums[filled] / masses[filled, None])
 
 
 class _Costly(NamedTuple):
@@ -121,8 +121,8 @@ class _Costly(NamedTuple):
 def _costliest(rows: StreamedRows, centres: Matrix) -> _Costly:
     """Rows with the largest costs: one for each centre, or all."""
     k, d = centres.shape
-    found = _Costly(np.zeros((0, d)), np.zeros(0), np.zeros(0, np.intp), np.zeros(0))
+    costly = _Costly(np.zeros((0, d)), np.zeros(0), np.zeros(0, np.intp), np.zeros(0))
     for x, weights in rows:
         labels, squares = nearest(x, centres)
-        found = found.joined(_Costly(x, weights, labels, weights * squares).first(k)).first(k)
-    return found
+        costly = costly.joined(_Costly(x, weights, labels, weights * squares).first(k)).first(k)
+    return costly

@@ -12,15 +12,15 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.neighbours.distances import norms, squared_distances
 
 DISTANCES = 2**25
-"""Distances of all silhouettes together; of more rows some are sampled, FEWEST at least."""
-FEWEST = 200
+"""Distances of all silhouettes together; of more rows some are sampled, MIN_SAMPLE_ROWS at least."""
+MIN_SAMPLE_ROWS = 200
 BLOCK = 2**20
 """Distances held at a time."""
 
 
 def sampled(n: int) -> Labels:
     """Rows of n whose silhouettes are computed, evenly spaced."""
-    most = max(FEWEST, DISTANCES // max(n, 1))
+    most = max(MIN_SAMPLE_ROWS, DISTANCES // max(n, 1))
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).round().astype(np.intp)
 
 
@@ -31,11 +31,11 @@ def silhouettes(x: Matrix, labels: Labels, rows: Labels, square: Matrix | None =
 
     square: (n, n) distances, instead of the Euclidean ones of x.
     """
-    found, own = np.unique(labels, return_inverse=True)
-    if found.size < 2:
+    clusters, codes = np.unique(labels, return_inverse=True)
+    if clusters.size < 2:
         return np.full(rows.size, np.nan)
-    order = np.argsort(own, kind="stable")
-    counts = np.bincount(own)
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes)
     starts, sorted_x = np.cumsum(counts) - counts, x[order] if square is None else x
     result, step = np.empty(rows.size), max(1, BLOCK // len(x))
     for start in range(0, rows.size, step):
@@ -44,7 +44,7 @@ def silhouettes(x: Matrix, labels: Labels, rows: Labels, square: Matrix | None =
             distances = np.sqrt(np.maximum(squared_distances(x[some], sorted_x), 0.0))
         else:
             distances = square[np.ix_(some, order)]
-        sums, mine, places = np.add.reduceat(distances, starts, axis=1), own[some], np.arange(some.size)
+        sums, mine, places = np.add.reduceat(distances, starts, axis=1), codes[some], np.arange(some.size)
         inside = sums[places, mine] / np.maximum(counts[mine] - 1, 1)
         means = sums / counts
         means[places, mine] = np.inf
@@ -57,8 +57,8 @@ def silhouettes(x: Matrix, labels: Labels, rows: Labels, square: Matrix | None =
 
 def scatters(x: Matrix, labels: Labels, centres: Matrix) -> tuple[Vector, Vector]:
     """(n,) squared distance of each row to its centre, and of its centre to the mean of all."""
-    own = centres[labels]
-    return norms(x - own), norms(own - own.mean(axis=0))
+    own_centres = centres[labels]
+    return norms(x - own_centres), norms(own_centres - own_centres.mean(axis=0))
 
 
 def davies_bouldin(spread: Matrix, centres: Matrix) -> Vector:
@@ -70,10 +70,10 @@ def davies_bouldin(spread: Matrix, centres: Matrix) -> Vector:
     """
     worst = np.full(spread.shape, -np.inf)
     for j, centre in enumerate(centres):
-        apart = np.sqrt(norms(centres - centre))
-        apart[j] = 0.0
+        distances = np.sqrt(norms(centres - centre))
+        distances[j] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            overlap = np.where(apart > 0, (spread + spread[:, j, None]) / apart, 0.0)
+            overlap = np.where(distances > 0, (spread + spread[:, j, None]) / distances, 0.0)
         overlap[:, j] = -np.inf
         worst[:, j] = np.fmax.reduce(np.where(np.isnan(overlap), -np.inf, overlap), axis=1)
     there = ~np.isnan(spread) & np.isfinite(worst)

@@ -20,7 +20,7 @@ from app.ml.numerics.decoding.instructions import (
     trailing_zeros,
     unlikely,
 )
-from app.ml.numerics.jit import apart, inner
+from app.ml.numerics.jit import inner, not_inlined
 
 Words = NDArray[np.uint64]
 U = np.uint64
@@ -69,7 +69,7 @@ def rounded(high: Any, exponent: Any) -> Any:
     return ((exponent + upper) << U(52)) + ((mantissa + (mantissa & U(1))) >> U(1))
 
 
-@apart
+@not_inlined
 def nearest(w: Any, q: Any) -> Any:
     """The bits of the float nearest to w·10^q; 0 where it is not a normal one. Lemire (2021), algorithm 1, w > 0."""
     lead = leading_zeros(w)
@@ -99,80 +99,80 @@ def quotient(w: Any, behind: Any) -> Any:
     return rounded(high, EXPONENTS[behind] - lead)
 
 
-@apart
-def powered(text: bytes, at: Any, w: Any, behind: Any) -> Any:
-    """The bits of w·10^-behind times the power of ten behind an "e" at `at`, where it ends, and whether it is sure."""
-    at += U(1)
-    down = text[at] == U(45)
-    first = at + U(down or text[at] == U(43))
-    at, power = first, np.int64(0)
-    while text[at] - U(48) < U(10) and at < first + U(5):
-        power = power * 10 + np.int64(text[at] - U(48))
-        at += U(1)
-    if not first < at < first + U(5):
-        return U(0), at, False
+@not_inlined
+def powered(text: bytes, position: Any, w: Any, behind: Any) -> Any:
+    """The bits of w·10^-behind times the power of ten behind an "e" at `position`, its end, whether it is sure."""
+    position += U(1)
+    down = text[position] == U(45)
+    first = position + U(down or text[position] == U(43))
+    position, power = first, np.int64(0)
+    while text[position] - U(48) < U(10) and position < first + U(5):
+        power = power * 10 + np.int64(text[position] - U(48))
+        position += U(1)
+    if not first < position < first + U(5):
+        return U(0), position, False
     q = (-power if down else power) - np.int64(behind)
     if w <= U(9007199254740992) and -22 <= q <= 22:
         x = np.float64(np.int64(w))
         x = x / TENS[U(-q)] if q < 0 else x * TENS[U(q)]
-        return np.float64(x).view(np.uint64), at, True
+        return np.float64(x).view(np.uint64), position, True
     if w == U(0) or not -342 <= q <= 308:
-        return U(0), at, False
+        return U(0), position, False
     bits = nearest(w, q)
-    return bits, at, bits > U(0)
+    return bits, position, bits > U(0)
 
 
 @inner
-def quick_digits(text: bytes, at: Any) -> Any:
+def quick_digits(text: bytes, position: Any) -> Any:
     """The digits of a number (at most 23, no exponent), how many of them are behind the point, and its sign.
 
     Then where they end, and whether this is such a number.
     """
-    negative = U(text[at] == U(45))
-    marks = not_digits(text, at) & ~negative
+    negative = U(text[position] == U(45))
+    marks = not_digits(text, position) & ~negative
     point = trailing_zeros(marks)
     whole = point - negative
-    none = U(0), U(0), negative, at, False
-    if unlikely(whole - U(1) >= U(23)) or (whole != U(1) and text[at + negative] == U(48)):
+    none = U(0), U(0), negative, position, False
+    if unlikely(whole - U(1) >= U(23)) or (whole != U(1) and text[position + negative] == U(48)):
         return none
-    if text[at + point] == U(46):
+    if text[position + point] == U(46):
         end = trailing_zeros(marks & (marks - U(1)))
         behind = end - point - U(1)
         if unlikely(behind - U(1) >= U(23) - whole):
             return none
-        most, more, least = digits_before(text, at + end, behind, whole + behind)
+        most, more, least = digits_before(text, position + end, behind, whole + behind)
     else:
-        if unlikely(whole > U(15)) or (negative and text[at + U(1)] == U(48)):  # a whole -0 is 0
+        if unlikely(whole > U(15)) or (negative and text[position + U(1)] == U(48)):  # a whole -0 is 0
             return none
         end, behind = point, U(0)
-        most, more, least = digits_before(text, at + end, whole, whole)
+        most, more, least = digits_before(text, position + end, whole, whole)
     if unlikely(most >= U(1000)):  # more than 19 digits
         return none
-    return (most * U(100_000_000) + more) * U(100_000_000) + least, behind, negative, at + end, True
+    return (most * U(100_000_000) + more) * U(100_000_000) + least, behind, negative, position + end, True
 
 
-@apart
-def number(text: bytes, at: Any) -> Any:
-    """The bits of the number at `at`, where it ends, and whether RFC 8259 knows it and it is without doubt."""
-    negative = U(text[at] == U(45))
-    at += negative
-    start, w, digits, behind = at, U(0), U(0), U(0)
+@not_inlined
+def number(text: bytes, position: Any) -> Any:
+    """The bits of the number at `position`, where it ends, and whether RFC 8259 knows it and it is without doubt."""
+    negative = U(text[position] == U(45))
+    position += negative
+    start, w, digits, behind = position, U(0), U(0), U(0)
     pointed = False
     while True:
-        digit = text[at] - U(48)
+        digit = text[position] - U(48)
         if digit < U(10):
             w = w * U(10) + digit
             digits += U(digits > U(0) or digit > U(0))
             behind += U(pointed)
-        elif text[at] == U(46) and not pointed and at > start:
+        elif text[position] == U(46) and not pointed and position > start:
             pointed = True
         else:
             break
-        at += U(1)
-    whole = at - start - behind - U(pointed)
+        position += U(1)
+    whole = position - start - behind - U(pointed)
     good = whole > U(0) and (whole == U(1) or text[start] != U(48)) and pointed == (behind > U(0)) and digits <= U(19)
-    if text[at] | U(32) == U(101):
-        bits, at, sure = powered(text, at, w, behind)
+    if text[position] | U(32) == U(101):
+        bits, position, sure = powered(text, position, w, behind)
     elif w <= U(9007199254740992) and behind <= U(22):
         bits, sure = quotient(w, behind), True
         negative &= U(pointed or w > U(0))
@@ -180,4 +180,4 @@ def number(text: bytes, at: Any) -> Any:
         sure = pointed and w > U(0) and behind <= U(342)
         bits = nearest(w, -np.int64(behind)) if sure else U(0)
         sure = bits > U(0)
-    return bits | negative << U(63), at, good and sure
+    return bits | negative << U(63), position, good and sure

@@ -38,10 +38,10 @@ class Instruction(Kernel[P, R]):
                 else context.make_array(kind)(context, builder, value).data
                 for kind, value in zip(signature.args, values, strict=True)
             ]
-            found = self._emit(ir, builder, *plain)
-            return context.make_tuple(builder, result, found) if several else found
+            emitted = self._emit(ir, builder, *plain)
+            return context.make_tuple(builder, result, emitted) if several else emitted
 
-        def one(_: Any, a: Any) -> Any:
+        def unary(_: Any, a: Any) -> Any:
             return (a if a == types.boolean else result)(a), emit
 
         def two(_: Any, a: Any, b: Any) -> Any:
@@ -51,7 +51,7 @@ class Instruction(Kernel[P, R]):
             return result(a, b, c, d), emit
 
         function: Any = self.python
-        return intrinsic({1: one, 2: two, 4: four}[function.__code__.co_argcount])
+        return intrinsic({1: unary, 2: two, 4: four}[function.__code__.co_argcount])
 
 
 def instruction(emit: Any, results: int = 1) -> Callable[[Callable[P, R]], Instruction[P, R]]:
@@ -59,31 +59,33 @@ def instruction(emit: Any, results: int = 1) -> Callable[[Callable[P, R]], Instr
     return lambda python: Instruction(python, emit, results)
 
 
-def _load(ir: Any, builder: Any, text: Any, at: Any) -> Any:
-    return _loaded(ir, builder, text, at, ir.IntType(64))
+def _load(ir: Any, builder: Any, text: Any, position: Any) -> Any:
+    return _loaded(ir, builder, text, position, ir.IntType(64))
 
 
-def _loaded(ir: Any, builder: Any, text: Any, at: Any, kind: Any) -> Any:  # noqa: ARG001
-    return builder.load(builder.bitcast(builder.gep(text, [at]), kind.as_pointer()), align=1)
+def _loaded(ir: Any, builder: Any, text: Any, position: Any, kind: Any) -> Any:  # noqa: ARG001
+    return builder.load(builder.bitcast(builder.gep(text, [position]), kind.as_pointer()), align=1)
 
 
 @instruction(_load)
-def eight_bytes(text: bytes | bytearray, at: Any) -> Any:
+def eight_bytes(text: bytes | bytearray, position: Any) -> Any:
     """The eight bytes from a place, the first lowest."""
-    return int.from_bytes(text[at : at + 8], "little")
+    return int.from_bytes(text[position : position + 8], "little")
 
 
-def _mark(ir: Any, builder: Any, text: Any, at: Any) -> Any:
+def _mark(ir: Any, builder: Any, text: Any, position: Any) -> Any:
     many = ir.VectorType(ir.IntType(8), 32)
-    highest = builder.add(_loaded(ir, builder, text, at, many), ir.Constant(many, [127 - 57] * 32))  # the digits are
+    highest = builder.add(
+        _loaded(ir, builder, text, position, many), ir.Constant(many, [127 - 57] * 32)
+    )  # the digits are
     marks = builder.icmp_signed("<", highest, ir.Constant(many, [127 - 9] * 32))
     return builder.zext(builder.bitcast(marks, ir.IntType(32)), ir.IntType(64))
 
 
 @instruction(_mark)
-def not_digits(text: bytes, at: Any) -> Any:
+def not_digits(text: bytes, position: Any) -> Any:
     """A bit for each of 32 bytes from a place, the first lowest: whether it is no digit."""
-    return sum(1 << k for k, byte in enumerate(text[at : at + 32]) if not 48 <= byte <= 57)
+    return sum(1 << k for k, byte in enumerate(text[position : position + 32]) if not 48 <= byte <= 57)
 
 
 def _digits(ir: Any, builder: Any, *arguments: Any) -> Any:
@@ -93,8 +95,8 @@ def _digits(ir: Any, builder: Any, *arguments: Any) -> Any:
     def lasts(count: Any) -> Any:
         """Which of 32 are the last so many of them."""
         small = builder.trunc(count, ir.IntType(8))
-        one = builder.insert_element(ir.Constant(many, ir.Undefined), small, ir.Constant(word, 0))
-        every = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), 32), [0] * 32))
+        vector = builder.insert_element(ir.Constant(many, ir.Undefined), small, ir.Constant(word, 0))
+        every = builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), 32), [0] * 32))
         return builder.icmp_signed("<", ir.Constant(many, list(range(31, -1, -1))), every)
 
     def paired(values: Any, bits: int, base: int) -> Any:
@@ -109,9 +111,9 @@ def _digits(ir: Any, builder: Any, *arguments: Any) -> Any:
     digits = builder.sub(joined, ir.Constant(many, [48] * 32))
     digits = builder.select(lasts(total), digits, ir.Constant(many, [0] * 32))
     fours = builder.bitcast(paired(paired(digits, 8, 10), 16, 100), ir.VectorType(word, 4))
-    found = [builder.extract_element(fours, ir.Constant(word, k)) for k in (1, 2, 3)]
+    sums = [builder.extract_element(fours, ir.Constant(word, k)) for k in (1, 2, 3)]
     scale, half = ir.Constant(word, (10_000 << 32) + 1), ir.Constant(word, 32)
-    return [builder.lshr(builder.mul(each, scale), half) for each in found]
+    return [builder.lshr(builder.mul(each, scale), half) for each in sums]
 
 
 @instruction(_digits, results=3)

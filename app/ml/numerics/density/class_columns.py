@@ -33,11 +33,11 @@ def column_summaries(density: Normals | Histograms | Kernels, units: ColumnUnits
     if isinstance(density, Histograms):
         columns = range(len(density.low))
         return None if density.logs.size > LISTED else [{"column": j} | _bins(density, j, units) for j in columns]
-    found = _in_units(normal_moments(density) if isinstance(density, Normals) else kernel_moments(density), units)
-    if found.means.size > LISTED:
+    moments = _in_units(normal_moments(density) if isinstance(density, Normals) else kernel_moments(density), units)
+    if moments.means.size > LISTED:
         return None
-    listed = {name: as_json(part.T) for name, part in found._asdict().items() if part is not None}
-    return [{"column": j} | {name: part[j] for name, part in listed.items()} for j in range(found.means.shape[1])]
+    listed = {name: as_json(part.T) for name, part in moments._asdict().items() if part is not None}
+    return [{"column": j} | {name: part[j] for name, part in listed.items()} for j in range(moments.means.shape[1])]
 
 
 def normal_moments(normals: Normals) -> Moments:
@@ -62,34 +62,34 @@ def class_covariances(normals: Normals, units: ColumnUnits | None) -> JSON:
     back = np.linalg.pinv(normals.turn)
     inner = np.eye(len(back))[None] if normals.inner is None else normals.inner
     width = np.where(np.isfinite(normals.scale), normals.scale, 0.0) * (1.0 if units is None else units.scale)
-    factors = [np.linalg.solve(one, back) * width for one in inner]
+    factors = [np.linalg.solve(triangle, back) * width for triangle in inner]
     covariances = [as_json(factor.T @ factor) for factor in factors]
     return covariances[0] if normals.inner is None else covariances
 
 
-def kernel_moments(found: Kernels) -> Moments:
+def kernel_moments(kernels: Kernels) -> Moments:
     """NaN in a class without rows."""
-    means, variances = np.full((2, *found.inverse.shape), np.nan)
-    for c, (begin, end) in enumerate(zip(np.append(0, found.ends[:-1]), found.ends, strict=True)):
+    means, variances = np.full((2, *kernels.inverse.shape), np.nan)
+    for c, (begin, end) in enumerate(zip(np.append(0, kernels.ends[:-1]), kernels.ends, strict=True)):
         if end > begin:
-            rows, shares = found.rows[begin:end], np.exp(found.logs[begin:end])
+            rows, shares = kernels.rows[begin:end], np.exp(kernels.logs[begin:end])
             means[c] = shares @ rows
-            variances[c] = shares @ np.square(rows - means[c]) + found.inverse[c] ** -2.0
-    return _of_columns(found.centre, found.scale, Moments(means, variances, 1 / found.inverse))
+            variances[c] = shares @ np.square(rows - means[c]) + kernels.inverse[c] ** -2.0
+    return _of_columns(kernels.centre, kernels.scale, Moments(means, variances, 1 / kernels.inverse))
 
 
-def bin_shares(found: Histograms, column: int) -> tuple[Vector, NDArray[np.float64]]:
+def bin_shares(histograms: Histograms, column: int) -> tuple[Vector, NDArray[np.float64]]:
     """Edges (b + 1,) of the bins of a column, and the share (k, b) of each class in them; one bin of a constant."""
-    low, width, logs = float(found.low[column]), float(found.width[column]), found.logs[:, column]
+    low, width, logs = float(histograms.low[column]), float(histograms.width[column]), histograms.logs[:, column]
     if np.isinf(width):
         return np.array([low, low]), np.ones((len(logs), 1))
     return low + width * np.arange(logs.shape[1] + 1), np.exp(logs + np.log(width))
 
 
-def _bins(found: Histograms, column: int, units: ColumnUnits | None) -> dict[str, JSON]:
-    edges, shares = bin_shares(found, column)
-    own = edges if units is None else units.offset[column] + units.scale[column] * edges
-    return {"edges": as_json(own), "shares": shares.tolist()}
+def _bins(histograms: Histograms, column: int, units: ColumnUnits | None) -> dict[str, JSON]:
+    edges, shares = bin_shares(histograms, column)
+    edges_in_units = edges if units is None else units.offset[column] + units.scale[column] * edges
+    return {"edges": as_json(edges_in_units), "shares": shares.tolist()}
 
 
 def _of_columns(centre: Vector, scale: Vector, standard: Moments) -> Moments:
@@ -97,9 +97,9 @@ def _of_columns(centre: Vector, scale: Vector, standard: Moments) -> Moments:
     return _in_units(standard, ColumnUnits(centre, np.where(np.isfinite(scale), scale, 0.0)))
 
 
-def _in_units(found: Moments, units: ColumnUnits | None) -> Moments:
+def _in_units(moments: Moments, units: ColumnUnits | None) -> Moments:
     if units is None:
-        return found
+        return moments
     with np.errstate(over="ignore"):  # what is not finite is null
-        widths = None if found.widths is None else units.widths(found.widths)
-        return Moments(units.values(found.means), units.widths(units.widths(found.variances)), widths)
+        widths = None if moments.widths is None else units.widths(moments.widths)
+        return Moments(units.values(moments.means), units.widths(units.widths(moments.variances)), widths)

@@ -42,33 +42,33 @@ def class_means(data: Data) -> ClassMeans:
 
 def column_scatters(data: Data, means: Matrix) -> Matrix:
     """(k, d): for each class the weighted sum of squares of each column about its mean."""
-    found = np.zeros_like(means)
+    scatters = np.zeros_like(means)
     for c, rows in _of_classes(data):
         gaps = data.x[rows] - means[c]
-        found[c] += data.weights[rows] @ (gaps * gaps)
-    return found
+        scatters[c] += data.weights[rows] @ (gaps * gaps)
+    return scatters
 
 
 def class_scatters(data: Data, means: Matrix) -> NDArray[np.float64]:
     """(k, d, d): for each class the weighted sum of (x − mean)(x − mean)ᵀ."""
-    found = np.zeros((*means.shape, means.shape[1]))
+    scatters = np.zeros((*means.shape, means.shape[1]))
     for c, rows in _of_classes(data):
         gaps = (data.x[rows] - means[c]) * np.sqrt(data.weights[rows])[:, None]
-        found[c] += gaps.T @ gaps
-    return found
+        scatters[c] += gaps.T @ gaps
+    return scatters
 
 
 def pooled_scatter(data: Data, means: Matrix) -> Matrix:
     """(d, d): the sum of the scatters of all classes."""
-    found = np.zeros((means.shape[1], means.shape[1]))
+    scatter = np.zeros((means.shape[1], means.shape[1]))
     codes, alike = data.codes, bool((data.weights == 1).all())
     for start in range(0, len(data.x), BLOCK):
         rows = slice(start, start + BLOCK)
         gaps = data.x[rows] - means[codes[rows]]
         if not alike:
             gaps *= np.sqrt(data.weights[rows])[:, None]
-        found += gaps.T @ gaps
-    return found
+        scatter += gaps.T @ gaps
+    return scatter
 
 
 def _of_classes(data: Data) -> Iterator[tuple[int, Labels]]:

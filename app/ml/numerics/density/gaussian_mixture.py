@@ -22,7 +22,7 @@ from app.ml.numerics.clustering.lloyd import means as means_of
 from app.ml.numerics.density.compiled import mixture as compiled
 
 Form = Literal["full", "diagonal", "spherical"]
-FURTHEST = -float(np.finfo(np.float64).max)
+MIN_LOG_DENSITY = -float(np.finfo(np.float64).max)
 """The log density of rows so far away that it is no float64."""
 NEGLIGIBLE = 1e-12
 """A component with less of the rows keeps its mean and covariance."""
@@ -87,16 +87,16 @@ class _Moments(NamedTuple):
 
 
 def log_joint(components: Components, x: Matrix) -> Matrix:
-    """(n, k): logarithms of share times density; at least FURTHEST."""
+    """(n, k): logarithms of share times density; at least MIN_LOG_DENSITY."""
     scores = np.empty((len(x), len(components.shares)))
     compiled.log_joint(np.ascontiguousarray(x), *components[1:], _constants(components), scores)
-    return np.maximum(scores, FURTHEST, out=scores)
+    return np.maximum(scores, MIN_LOG_DENSITY, out=scores)
 
 
 def log_density(joint: Matrix) -> Vector:
     """(n,) logarithms of the density from those of its components (n, k)."""
     most = joint.max(axis=1)
-    return np.asarray(np.maximum(most + np.log(np.exp(joint - most[:, None]).sum(axis=1)), FURTHEST))
+    return np.asarray(np.maximum(most + np.log(np.exp(joint - most[:, None]).sum(axis=1)), MIN_LOG_DENSITY))
 
 
 def memberships(joint: Matrix) -> Matrix:
@@ -119,34 +119,34 @@ def em(x: Matrix, weights: Vector, start: Components, options: Options) -> Run:
 
 def em_of_blocks(rows: Iterable[Block], start: Components, options: Options, progress: Progress = silent) -> Run:
     """The same for rows in blocks, which each step reads once."""
-    components, found = start, _moments(rows, start)
-    curve = [found.total / found.whole]
+    components, moments_ = start, _moments(rows, start)
+    curve = [moments_.total / moments_.whole]
     while len(curve) <= options.max_iter:
-        better = _maximised(found, components, options)
-        found = _moments(rows, better)
-        rise = found.total / found.whole - curve[-1]
+        better = _maximised(moments_, components, options)
+        moments_ = _moments(rows, better)
+        rise = moments_.total / moments_.whole - curve[-1]
         if rise > 0:  # else no more than rounding
             components = better
-            curve.append(found.total / found.whole)
+            curve.append(moments_.total / moments_.whole)
         if rise <= options.tol:
             return Run(components, np.array(curve), converged=True)
         progress(1 - 1 / len(curve))
     return Run(components, np.array(curve), converged=False)
 
 
-def _maximised(found: _Moments, last: Components, options: Options) -> Components:
+def _maximised(statistics: _Moments, last: Components, options: Options) -> Components:
     """The likeliest components for these responsibilities."""
-    kept = found.masses <= NEGLIGIBLE * found.masses.sum()
-    masses = np.where(kept, 1.0, found.masses)
-    moves = np.where(kept[:, None], 0.0, found.sums / masses[:, None])
-    spread = found.scatters / masses[:, None, None]
+    negligible = statistics.masses <= NEGLIGIBLE * statistics.masses.sum()
+    masses = np.where(negligible, 1.0, statistics.masses)
+    moves = np.where(negligible[:, None], 0.0, statistics.sums / masses[:, None])
+    spread = statistics.scatters / masses[:, None, None]
     if options.form == "full":
         spread = spread + np.tril(spread, -1).transpose(0, 2, 1) - moves[:, :, None] * moves[:, None, :]
     else:
         spread = np.maximum(spread - np.square(moves)[:, None], 0.0)
     whitening = whitened(spread, options)
-    whitening[kept] = last.whitening[kept]
-    return Components(found.masses / found.masses.sum(), last.means + moves, whitening)
+    whitening[negligible] = last.whitening[negligible]
+    return Components(statistics.masses / statistics.masses.sum(), last.means + moves, whitening)
 
 
 def whitened(covariances: NDArray[np.float64], options: Options) -> NDArray[np.float64]:
@@ -218,4 +218,6 @@ def _factors(covariances: NDArray[np.float64], floor: float) -> NDArray[np.float
 def _inverses(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
     """(k, d, d) inverses of lower triangular matrices."""
     unit = np.eye(triangles.shape[1])
-    return np.array([scipy.linalg.solve_triangular(one, unit, lower=True, check_finite=False) for one in triangles])
+    return np.array(
+        [scipy.linalg.solve_triangular(triangle, unit, lower=True, check_finite=False) for triangle in triangles]
+    )

@@ -11,7 +11,7 @@ from app.ml.contract.algorithm import JSON, Data, Matrix
 from app.ml.contract.sparse_rows import columns_where, mapped
 from app.ml.numerics.density.class_columns import LISTED
 
-LEAST = 1e-300
+MIN_PROBABILITY = 1e-300
 """Stands for a probability of 0 in logarithms."""
 
 
@@ -28,12 +28,12 @@ def multinomials(data: Data, smoothing: float) -> Multinomials:
     totals = counts.sum(axis=1, keepdims=True)
     even = np.full_like(counts, 1 / counts.shape[1])
     shares = np.divide(counts, totals, out=even, where=totals > 0)
-    return Multinomials(np.log(np.maximum(shares, LEAST)))
+    return Multinomials(np.log(np.maximum(shares, MIN_PROBABILITY)))
 
 
-def multinomial_log_densities(found: Multinomials, x: Matrix) -> Matrix:
+def multinomial_log_densities(multinomials: Multinomials, x: Matrix) -> Matrix:
     """(n, k) without the number of orders of the counts, which all classes of a row have in common."""
-    return np.asarray(mapped(x, _held) @ found.log_shares.T)
+    return np.asarray(mapped(x, _held) @ multinomials.log_shares.T)
 
 
 def below_zero(data: Data) -> list[str]:
@@ -46,7 +46,11 @@ def _held(values: Matrix) -> Matrix:
     return np.maximum(values, 0.0)
 
 
-def column_shares(found: Multinomials) -> JSON:
+def column_shares(multinomials: Multinomials) -> JSON:
     """Shares of each column, a list with one for each class; None where there are too many."""
-    shares = np.exp(found.log_shares.T)
-    return None if shares.size > LISTED else [{"column": j, "shares": own} for j, own in enumerate(shares.tolist())]
+    shares = np.exp(multinomials.log_shares.T)
+    return (
+        None
+        if shares.size > LISTED
+        else [{"column": j, "shares": column_shares_} for j, column_shares_ in enumerate(shares.tolist())]
+    )

@@ -46,13 +46,13 @@ def histograms(data: Data, bins: int, smoothing: float) -> Histograms:
     return Histograms(low, width, logs)
 
 
-def histogram_log_densities(found: Histograms, x: Matrix) -> Matrix:
+def histogram_log_densities(histograms: Histograms, x: Matrix) -> Matrix:
     """(n, k). Beyond the range the outermost bins go on."""
-    k, d, bins = found.logs.shape
-    places = _places(x, found.low, found.width, bins)
+    k, d, bins = histograms.logs.shape
+    places = _places(x, histograms.low, histograms.width, bins)
     scores = np.zeros((len(x), k))
     for j in range(d):
-        scores += found.logs[:, j].T[places[:, j]]
+        scores += histograms.logs[:, j].T[places[:, j]]
     return scores
 
 
@@ -95,17 +95,17 @@ def kernels(data: Data, normals: Normals, bandwidth: float) -> Kernels:
     return Kernels(rows[order], ends, logs[order], normals.centre, normals.scale, inner, constants)
 
 
-def kernel_log_densities(found: Kernels, x: Matrix) -> Matrix:
+def kernel_log_densities(kernels: Kernels, x: Matrix) -> Matrix:
     """(n, k), by blocks; −inf for a class without rows."""
-    scores = np.full((len(x), len(found.ends)), -np.inf)
-    step = max(1, BLOCK // len(found.rows))
+    scores = np.full((len(x), len(kernels.ends)), -np.inf)
+    step = max(1, BLOCK // len(kernels.rows))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
-        u = standardised(x[block], found.centre, found.scale)
-        for c, (begin, end) in enumerate(zip(np.append(0, found.ends[:-1]), found.ends, strict=True)):
+        u = standardised(x[block], kernels.centre, kernels.scale)
+        for c, (begin, end) in enumerate(zip(np.append(0, kernels.ends[:-1]), kernels.ends, strict=True)):
             if end > begin:
-                inverse = found.inverse[c]
-                squares = squared_distances(u * inverse, found.rows[begin:end] * inverse)
-                heights = found.logs[begin:end] - squares / 2
-                scores[block, c] = found.constants[c] + scipy.special.logsumexp(heights, axis=1)
+                inverse = kernels.inverse[c]
+                squares = squared_distances(u * inverse, kernels.rows[begin:end] * inverse)
+                heights = kernels.logs[begin:end] - squares / 2
+                scores[block, c] = kernels.constants[c] + scipy.special.logsumexp(heights, axis=1)
     return scores

@@ -24,7 +24,7 @@ from app.ml.numerics.scaling import standardised
 
 FLOOR = 1e-9
 """The least variance in a direction, as a share of the variance of all rows in it."""
-NEAR = 1e3
+MAX_CENTRE_DEVIATIONS = 1e3
 """A centre no more standard deviations from zero costs three digits at most, where rows are not centred."""
 STEEP = 1e3
 """Log odds that a standard deviation makes, at most, for the same reason."""
@@ -62,52 +62,54 @@ class Poverty(NamedTuple):
 
 def naive(data: Data, shrinkage: float) -> tuple[Normals, Poverty]:
     """Independent columns, each with a variance for each class; a share of it may be the pooled one."""
-    found = class_means(data)
-    scatters = column_scatters(data, found.means)
-    scale = _scale(found, scatters.sum(axis=0) / found.mass.sum() + found.between)
-    pooled = scatters.sum(axis=0) / found.mass.sum() / scale**2
-    own = scatters / _positive(found.mass)[:, None] / scale**2
-    varying, present = np.isfinite(scale), found.mass > 0
-    own = np.where(present[:, None], (1 - shrinkage) * own + shrinkage * pooled, pooled)
-    lacking = own < FLOOR
-    variances = np.where(lacking, pooled, own)
+    moments = class_means(data)
+    scatters = column_scatters(data, moments.means)
+    scale = _scale(moments, scatters.sum(axis=0) / moments.mass.sum() + moments.between)
+    pooled = scatters.sum(axis=0) / moments.mass.sum() / scale**2
+    variances_of_classes = scatters / _positive(moments.mass)[:, None] / scale**2
+    varying, present = np.isfinite(scale), moments.mass > 0
+    variances_of_classes = np.where(
+        present[:, None], (1 - shrinkage) * variances_of_classes + shrinkage * pooled, pooled
+    )
+    lacking = variances_of_classes < FLOOR
+    variances = np.where(lacking, pooled, variances_of_classes)
     short = variances < FLOOR
     variances = np.where(varying, np.maximum(variances, FLOOR), 1.0)
     constants = -0.5 * np.log(2 * np.pi * variances[:, varying]).sum(axis=1) - np.log(scale[varying]).sum()
-    means = (found.means - found.centre) / scale
+    means = (moments.means - moments.centre) / scale
     poverty = _poverty(scale, int(varying.sum()), present, lacking[:, varying], short[:, varying])
-    return Normals(found.centre, scale, None, means, variances**-0.5, constants), poverty
+    return Normals(moments.centre, scale, None, means, variances**-0.5, constants), poverty
 
 
 def shared(data: Data) -> tuple[Normals, Poverty]:
     """One covariance for all classes."""
-    found = class_means(data)
-    scatter = pooled_scatter(data, found.means)
-    scale, turn, constant = _whitened(found, scatter)
-    within = _seen_through(turn, scatter / found.mass.sum(), scale)
+    moments = class_means(data)
+    scatter = pooled_scatter(data, moments.means)
+    scale, turn, constant = _whitened(moments, scatter)
+    within = _seen_through(turn, scatter / moments.mass.sum(), scale)
     values, vectors = np.linalg.eigh(within)
     short = values < FLOOR
     values = np.maximum(values, FLOOR)
     turn = turn @ (vectors / np.sqrt(values))
-    means = (found.means - found.centre) / scale @ turn
+    means = (moments.means - moments.centre) / scale @ turn
     constants = np.full(len(means), constant - 0.5 * np.log(values).sum())
     everywhere = np.broadcast_to(short, (len(means), len(short)))
-    poverty = _poverty(scale, len(values), found.mass > 0, np.zeros_like(everywhere), everywhere)
-    return Normals(found.centre, scale, turn, means, None, constants), poverty
+    poverty = _poverty(scale, len(values), moments.mass > 0, np.zeros_like(everywhere), everywhere)
+    return Normals(moments.centre, scale, turn, means, None, constants), poverty
 
 
 def full(data: Data, shrinkage: float) -> tuple[Normals, Poverty]:
     """A covariance for each class; a share of it may be the pooled one."""
-    found = class_means(data)
-    scatters = class_scatters(data, found.means)
-    scale, turn, constant = _whitened(found, scatters.sum(axis=0))
-    pooled = _seen_through(turn, scatters.sum(axis=0) / found.mass.sum(), scale)
-    k, r = len(found.means), turn.shape[1]
+    moments = class_means(data)
+    scatters = class_scatters(data, moments.means)
+    scale, turn, constant = _whitened(moments, scatters.sum(axis=0))
+    pooled = _seen_through(turn, scatters.sum(axis=0) / moments.mass.sum(), scale)
+    k, r = len(moments.means), turn.shape[1]
     inner, constants = np.empty((k, r, r)), np.empty(k)
     lacking, short = np.zeros((k, r), bool), np.zeros((k, r), bool)
-    for c, mass in enumerate(found.mass):
-        own = _seen_through(turn, scatters[c] / mass, scale) if mass > 0 else pooled
-        values, vectors = np.linalg.eigh((1 - shrinkage) * own + shrinkage * pooled)
+    for c, mass in enumerate(moments.mass):
+        covariance = _seen_through(turn, scatters[c] / mass, scale) if mass > 0 else pooled
+        values, vectors = np.linalg.eigh((1 - shrinkage) * covariance + shrinkage * pooled)
         lacking[c] = values < FLOOR
         if lacking[c].any():
             empty = vectors[:, lacking[c]] @ vectors[:, lacking[c]].T
@@ -117,9 +119,9 @@ def full(data: Data, shrinkage: float) -> tuple[Normals, Poverty]:
             short[c] = values < FLOOR
         values = np.maximum(values, FLOOR)
         inner[c], constants[c] = vectors / np.sqrt(values), constant - 0.5 * np.log(values).sum()
-    means = (found.means - found.centre) / scale @ turn
-    return Normals(found.centre, scale, turn, means, inner, constants), _poverty(
-        scale, r, found.mass > 0, lacking, short
+    means = (moments.means - moments.centre) / scale @ turn
+    return Normals(moments.centre, scale, turn, means, inner, constants), _poverty(
+        scale, r, moments.mass > 0, lacking, short
     )
 
 
@@ -129,17 +131,17 @@ def comparable_log_densities(normals: Normals, x: Matrix) -> Matrix:
     Where the covariance is shared, and neither its centre nor another class is far, that is the first class's: one
     product less is to be made of many rows.
     """
-    if normals.inner is not None or not (np.abs(normals.centre) <= NEAR * normals.scale).all():
+    if normals.inner is not None or not (np.abs(normals.centre) <= MAX_CENTRE_DEVIATIONS * normals.scale).all():
         return relative_log_densities(normals, x)
     coef, constants = linear_form(normals)
     steep = (coef[:, 1:] - coef[:, :1]).T
-    found = np.zeros((len(constants), len(x)))
+    scores = np.zeros((len(constants), len(x)))
     with np.errstate(over="ignore", invalid="ignore"):
         if not (np.abs(steep * normals.scale) <= STEEP).all():
             return relative_log_densities(normals, x)
-        np.matmul(steep, x.T, out=found[1:])
-        found[1:] += (constants[1:] - constants[0])[:, None]
-    return found.T if np.isfinite(found).all() else relative_log_densities(normals, x)
+        np.matmul(steep, x.T, out=scores[1:])
+        scores[1:] += (constants[1:] - constants[0])[:, None]
+    return scores.T if np.isfinite(scores).all() else relative_log_densities(normals, x)
 
 
 def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
@@ -148,8 +150,8 @@ def relative_log_densities(normals: Normals, x: Matrix) -> Matrix:
     A column is contiguous: what is done with the classes of a row is done to columns.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        found = _relative(normals, (x - normals.centre) / normals.scale)
-    return found if np.isfinite(found).all() else _relative(normals, standardised(x, normals.centre, normals.scale))
+        scores = _relative(normals, (x - normals.centre) / normals.scale)
+    return scores if np.isfinite(scores).all() else _relative(normals, standardised(x, normals.centre, normals.scale))
 
 
 def linear_form(normals: Normals) -> tuple[Matrix, Vector]:
@@ -169,11 +171,11 @@ def _relative(normals: Normals, u: Matrix) -> Matrix:
         coef, constants = _standard_form(normals)
         return np.asarray((coef.T @ u.T + constants[:, None]).T)
     z = u if normals.turn is None else u @ normals.turn
-    found = np.empty((len(normals.means), len(u)))
+    scores = np.empty((len(normals.means), len(u)))
     for c, (mean, inner) in enumerate(zip(normals.means, normals.inner, strict=True)):
         gaps = (z - mean) * inner if inner.ndim == 1 else (z - mean) @ inner
-        found[c] = normals.constants[c] - 0.5 * np.einsum("ij,ij->i", gaps, gaps)
-    return found.T
+        scores[c] = normals.constants[c] - 0.5 * np.einsum("ij,ij->i", gaps, gaps)
+    return scores.T
 
 
 def common_log_density(normals: Normals, x: Matrix) -> Vector:
@@ -184,20 +186,20 @@ def common_log_density(normals: Normals, x: Matrix) -> Vector:
     return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z))
 
 
-def _scale(found: ClassMeans, variances: Vector) -> Vector:
+def _scale(means: ClassMeans, variances: Vector) -> Vector:
     deviations = np.sqrt(variances)
-    return np.where(deviations > found.noise, deviations, np.inf)
+    return np.where(deviations > means.noise, deviations, np.inf)
 
 
-def _whitened(found: ClassMeans, scatter: Matrix) -> tuple[Vector, Matrix, float]:
+def _whitened(class_means_: ClassMeans, scatter: Matrix) -> tuple[Vector, Matrix, float]:
     """Scale (d,) and turn (d, r) to coordinates in which all rows have unit covariance; log density of the origin."""
-    gaps = found.means - found.centre
-    total = (scatter + (gaps.T * found.mass) @ gaps) / found.mass.sum()
-    scale = _scale(found, total.diagonal())
+    gaps = class_means_.means - class_means_.centre
+    total = (scatter + (gaps.T * class_means_.mass) @ gaps) / class_means_.mass.sum()
+    scale = _scale(class_means_, total.diagonal())
     values, vectors = np.linalg.eigh(total / scale / scale[:, None])
-    kept = values > ILL_CONDITIONED**-2 * values.max(initial=0.0)
-    volume = np.log(2 * np.pi * values[kept]).sum() / 2 + np.log(scale[np.isfinite(scale)]).sum()
-    return scale, vectors[:, kept] / np.sqrt(values[kept]), -float(volume)
+    significant = values > ILL_CONDITIONED**-2 * values.max(initial=0.0)
+    volume = np.log(2 * np.pi * values[significant]).sum() / 2 + np.log(scale[np.isfinite(scale)]).sum()
+    return scale, vectors[:, significant] / np.sqrt(values[significant]), -float(volume)
 
 
 def _seen_through(turn: Matrix, covariance: Matrix, scale: Vector) -> Matrix:

@@ -93,9 +93,11 @@ def of_mixture(normals: Normals, columns: Labels, scale: Vector, radius: float) 
 
 def of_groups(normals: Normals, groups: Labels, columns: Labels, scale: Vector, radius: float) -> Ellipsoids:
     """For each density that of the mixture of its group (k,)."""
-    found = [of_mixture(normals.part(np.flatnonzero(groups == g)), columns, scale, radius) for g in np.unique(groups)]
+    ellipsoids = [
+        of_mixture(normals.part(np.flatnonzero(groups == g)), columns, scale, radius) for g in np.unique(groups)
+    ]
     _, places = np.unique(groups, return_inverse=True)
-    return Ellipsoids(*(np.concatenate(parts)[places] for parts in zip(*found, strict=True)))
+    return Ellipsoids(*(np.concatenate(parts)[places] for parts in zip(*ellipsoids, strict=True)))
 
 
 def principal_axes(normals: Normals, most: int) -> tuple[Vector, Matrix]:

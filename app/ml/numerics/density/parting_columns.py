@@ -19,10 +19,10 @@ def parting_columns(normals: Normals, columns: Labels) -> Labels:
     """Two of these columns, of which there are at least as many; the first of equally good pairs."""
     with np.errstate(all="ignore"):
         alone = np.argsort(lambda_alone(normals)[columns], kind="stable")[:CANDIDATES]
-        kept = columns[np.sort(alone)]
-        first, second = np.triu_indices(kept.size, 1)
-        best = int(lambda_of_pairs(normals, kept)[first, second].argmin())
-    return np.array([kept[first[best]], kept[second[best]]])
+        parting = columns[np.sort(alone)]
+        first, second = np.triu_indices(parting.size, 1)
+        best = int(lambda_of_pairs(normals, parting)[first, second].argmin())
+    return np.array([parting[first[best]], parting[second[best]]])
 
 
 def lambda_alone(normals: Normals) -> Vector:
@@ -46,9 +46,9 @@ def lambda_of_pairs(normals: Normals, columns: Labels) -> Matrix:
 
 def _determinants(square: Matrix) -> Matrix:
     """(p, p) of the blocks of two rows and columns."""
-    own = np.diag(square)
-    return np.asarray(own * own[:, None] - np.square(square))
+    variances = np.diag(square)
+    return np.asarray(variances * variances[:, None] - np.square(square))
 
 
-def _defined(found: Matrix) -> Matrix:
-    return np.where(np.isfinite(found), found, 1.0)
+def _defined(determinants: Matrix) -> Matrix:
+    return np.where(np.isfinite(determinants), determinants, 1.0)

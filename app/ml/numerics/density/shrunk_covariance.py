@@ -13,7 +13,7 @@ from app.ml.numerics.neighbours.distances import norms
 Form = Literal["full", "diagonal", "spherical"]
 
 
-LEAST = 1e-6
+MIN_SHRINKAGE = 1e-6
 """Smallest share that is estimated: rows that do not span all columns have a density too."""
 
 
@@ -62,4 +62,4 @@ def _estimated(centred: Matrix, share: Vector, variances: Vector, matrix: Matrix
         errors = np.square(np.square(centred) - variances).sum(axis=1)
         distance = float(np.square(variances - mean).sum())
     error = float(np.square(share) @ errors)
-    return min(1.0, max(LEAST, error / distance)) if distance > 0 else 1.0
+    return min(1.0, max(MIN_SHRINKAGE, error / distance)) if distance > 0 else 1.0

@@ -66,12 +66,12 @@ def streamed_units(rows: StreamedRows, *, together: bool) -> Units:
     for x, weights in rows:
         mass = float(weights.sum())
         mean = weights @ x / mass
-        own = weights @ np.square(x - mean)
+        squares_of_block = weights @ np.square(x - mean)
         if not whole:
-            centre, squares, whole = mean, own, mass
+            centre, squares, whole = mean, squares_of_block, mass
             continue
         gap, total = mean - centre, whole + mass
-        squares += own + np.square(gap) * (whole * mass / total)
+        squares += squares_of_block + np.square(gap) * (whole * mass / total)
         centre, whole = centre + gap * (mass / total), total
     return Units.of(centre, np.sqrt(squares / whole), rows.rows, together=together)
 

@@ -12,9 +12,9 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.sparse_rows import SparseRows, mapped, row_totals, sparse
 from app.ml.numerics.row_blocks import blocks
 
-LEAST = 1e-300
+MIN_PROBABILITY = 1e-300
 """Stands for a probability of 0 in logarithms: a count that a component rules out is no more than unlikely."""
-FURTHEST = -float(np.finfo(np.float64).max)
+MIN_LOG_DENSITY = -float(np.finfo(np.float64).max)
 
 
 class Options(NamedTuple):
@@ -53,8 +53,8 @@ class _Sums(NamedTuple):
 def log_joint(topics: Topics, x: Matrix) -> Matrix:
     """(n, k) logarithms of share times probability, without the part that all components have in common."""
     with np.errstate(over="ignore"):
-        found = x @ _logs(topics.profiles).T + _logs(topics.shares)
-    return np.asarray(np.maximum(found, FURTHEST))
+        scores = x @ _logs(topics.profiles).T + _logs(topics.shares)
+    return np.asarray(np.maximum(scores, MIN_LOG_DENSITY))
 
 
 def log_coefficient(x: Matrix) -> Vector:
@@ -92,18 +92,18 @@ def em(x: Matrix, weights: Vector, start: Topics, options: Options) -> Run:
     profiles: the logarithm of their Dirichlet prior.
     """
     whole = weights.sum()
-    topics, found = start, _sums(x, weights, start, options.alpha)
-    curve = [found.objective / whole]
+    topics, sums = start, _sums(x, weights, start, options.alpha)
+    curve = [sums.objective / whole]
     converged = False
     while len(curve) <= options.max_iter and not converged:
-        better = _maximised(found, options.alpha)
+        better = _maximised(sums, options.alpha)
         after = _sums(x, weights, better, options.alpha)
         rise = after.objective / whole - curve[-1]
         if rise > 0:  # else no more than rounding
-            topics, found = better, after
+            topics, sums = better, after
             curve.append(after.objective / whole)
         converged = rise <= options.tol
-    means = found.counts / np.where(found.masses > 0, found.masses, 1.0)[:, None]
+    means = sums.counts / np.where(sums.masses > 0, sums.masses, 1.0)[:, None]
     return Run(topics, means, np.array(curve), converged)
 
 
@@ -120,14 +120,14 @@ def _sums(x: Matrix, weights: Vector, topics: Topics, alpha: float) -> _Sums:
     return _Sums(float(total), masses, counts)
 
 
-def _maximised(found: _Sums, alpha: float) -> Topics:
+def _maximised(sums_: _Sums, alpha: float) -> Topics:
     """The likeliest components; one without any count has even probabilities."""
-    counts = found.counts + alpha
+    counts = sums_.counts + alpha
     totals = counts.sum(axis=1, keepdims=True)
     even = np.full_like(counts, 1 / counts.shape[1])
     profiles = np.divide(counts, totals, out=even, where=totals > 0)
-    return Topics(found.masses / found.masses.sum(), profiles)
+    return Topics(sums_.masses / sums_.masses.sum(), profiles)
 
 
 def _logs(probabilities: Matrix | Vector) -> Matrix:
-    return np.asarray(np.log(np.maximum(probabilities, LEAST)))
+    return np.asarray(np.log(np.maximum(probabilities, MIN_PROBABILITY)))

@@ -93,14 +93,14 @@ def fisher_index(x: Vector, codes: Labels) -> Dependence:
     if k < 2 or count.min() < 2:
         return UNDEFINED
     variance = classes.square / (count - 1)
-    one, other = np.triu_indices(k, 1)
-    apart, spread = classes.mean[one] - classes.mean[other], variance[one] + variance[other]
+    first, other = np.triu_indices(k, 1)
+    gaps, spread = classes.mean[first] - classes.mean[other], variance[first] + variance[other]
     if spread.min() <= 0:
         return UNDEFINED
-    index = apart**2 / spread
+    index = gaps**2 / spread
     value = float(index.mean())
-    slope = (np.bincount(one, 2 * apart / spread, k) - np.bincount(other, 2 * apart / spread, k)) / index.size
-    bend = (np.bincount(one, index / spread, k) + np.bincount(other, index / spread, k)) / index.size
+    slope = (np.bincount(first, 2 * gaps / spread, k) - np.bincount(other, 2 * gaps / spread, k)) / index.size
+    bend = (np.bincount(first, index / spread, k) + np.bincount(other, index / spread, k)) / index.size
     left = classes.residuals
     pull = slope[classes.codes] * left - bend[classes.codes] * (left**2 - variance[classes.codes])
     error = math.sqrt(float((np.bincount(classes.codes, pull**2) / count**2).sum()))

@@ -25,7 +25,7 @@ import scipy
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.numerics.dependence.dependence import UNDEFINED, Dependence
 
-FEWEST = 5
+MIN_EXPECTED_COUNT = 5
 """Expected counts of four cells in five for the distribution of χ² to hold."""
 
 
@@ -78,7 +78,7 @@ class _Table(NamedTuple):
 
     @property
     def sparse(self) -> bool:
-        below = np.searchsorted(np.sort(self.columns), FEWEST * self.rows.sum() / self.rows).sum()
+        below = np.searchsorted(np.sort(self.columns), MIN_EXPECTED_COUNT * self.rows.sum() / self.rows).sum()
         return bool(below > 0.2 * self.rows.size * self.columns.size)
 
 
@@ -114,8 +114,10 @@ def conditional_information(a: Labels, b: Labels, strata: Labels, *, bias_correc
     if np.unique(first).size < 2 or width < 2:
         return UNDEFINED
     sizes = [np.bincount(codes) for codes in (with_a, with_b, stratum)]
-    own_a, own_b, own = (size[codes[place]] for size, codes in zip(sizes, (with_a, with_b, stratum), strict=True))
-    logs = np.log(seen * own / (own_a * own_b))
+    own_a, own_b, own_stratum = (
+        size[codes[place]] for size, codes in zip(sizes, (with_a, with_b, stratum), strict=True)
+    )
+    logs = np.log(seen * own_stratum / (own_a * own_b))
     plain = max(0.0, float(seen @ logs) / n)
     values_a, values_b = (np.bincount(np.unique(codes * k + stratum) % k, minlength=k) for codes in (first, second))
     freedom = int(((values_a - 1) * (values_b - 1)).sum())

@@ -35,9 +35,9 @@ def pearson(x: Vector, y: Vector) -> Dependence:
     """Correlation of two columns (n,)."""
     if x.size < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return UNDEFINED
-    one, other = _standard(x), _standard(y)
-    r = _within(float(one @ other) / x.size)
-    pull = one * other - r / 2 * (one * one + other * other)
+    first, other = _standard(x), _standard(y)
+    r = _within(float(first @ other) / x.size)
+    pull = first * other - r / 2 * (first * first + other * other)
     return _tested(r, float(np.sqrt(np.mean(pull * pull))) / (1 - r * r) if abs(r) < 1 else math.nan, x.size)
 
 

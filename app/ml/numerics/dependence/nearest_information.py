@@ -64,8 +64,8 @@ def of_numbers(x: Vector, y: Vector, k: int) -> Dependence:
 def of_classes(x: Vector, codes: Labels, k: int) -> Dependence:
     """Information of a column of numbers and one of classes (n,) each; NaN for a constant one."""
     count = np.bincount(codes)
-    kept = count[codes] > 1
-    x, codes = x[kept], np.unique(codes[kept], return_inverse=True)[1]
+    repeated = count[codes] > 1
+    x, codes = x[repeated], np.unique(codes[repeated], return_inverse=True)[1]
     if x.size == 0 or np.ptp(x) == 0 or codes.max() == 0:
         return UNDEFINED
     x = standard(x, np.random.Generator(np.random.PCG64(0)))

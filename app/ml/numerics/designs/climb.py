@@ -56,32 +56,32 @@ def climb(space: DesignSpace, functions: Functions, point: Vector, max_iter: int
     free = np.flatnonzero(space.free)
     if not len(free):
         return point
-    known: dict[bytes, Slopes] = {}
+    cache: dict[bytes, Slopes] = {}
 
-    def at(shares: Vector) -> Slopes:
+    def slopes_at(shares: Vector) -> Slopes:
         key = shares.tobytes()
-        if key not in known:
-            known.clear()
-            known[key] = slopes(space, functions, _placed(space, point, shares))
-        return known[key]
+        if key not in cache:
+            cache.clear()
+            cache[key] = slopes(space, functions, _placed(space, point, shares))
+        return cache[key]
 
-    first = at(shares := (point[free] - space.lower[free]) / space.width[free])
+    first = slopes_at(shares := (point[free] - space.lower[free]) / space.width[free])
     if not np.isfinite(first.values).all() or not np.isfinite(first.gradients).all():
         return point
     scale = np.abs(first.gradients).max(axis=1)
     scale = np.where(scale > 0, scale, 1.0)
-    found = scipy.optimize.minimize(
-        lambda x: _finite(-at(x).values[0] / scale[0]),
+    result = scipy.optimize.minimize(
+        lambda x: _finite(-slopes_at(x).values[0] / scale[0]),
         shares,
-        jac=lambda x: -np.nan_to_num(at(x).gradients[0, free]) / scale[0],
+        jac=lambda x: -np.nan_to_num(slopes_at(x).gradients[0, free]) / scale[0],
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(free),
-        constraints=[*_linear(space, point), *_demands(at, scale, free)],
+        constraints=[*_linear(space, point), *_demands(slopes_at, scale, free)],
         options={"maxiter": max_iter, "ftol": 1e-12},
     )
-    if not np.isfinite(found.x).all():
+    if not np.isfinite(result.x).all():
         return point
-    reached = _placed(space, point, np.clip(found.x, 0, 1))
+    reached = _placed(space, point, np.clip(result.x, 0, 1))
     values = functions(np.vstack([point, reached]))
     missed = np.maximum(-values[:, 1:], 0.0).max(axis=1, initial=0.0)
     allowed = 1e-9 * float(np.abs(scale[1:]).max(initial=0.0))
@@ -106,12 +106,12 @@ def _linear(space: DesignSpace, point: Vector) -> list[dict[str, object]]:
     """The linear constraints on the shares of the free variables."""
     free, limits = space.free, space.limits
     weights = (limits.weights * space.width)[:, free]
-    at = limits.weights @ np.where(free, space.lower, point)
+    sums = limits.weights @ np.where(free, space.lower, point)
     norm = np.linalg.norm(weights, axis=1)
     result: list[dict[str, object]] = []
     for i in np.flatnonzero(norm > 0):
         row = weights[i] / norm[i]
-        ends = (limits.least[i] - at[i]) / norm[i], (limits.greatest[i] - at[i]) / norm[i]
+        ends = (limits.least[i] - sums[i]) / norm[i], (limits.greatest[i] - sums[i]) / norm[i]
         if space.equal[i]:
             result.append({"type": "eq", "fun": lambda x, r=row, e=ends[0]: r @ x - e, "jac": lambda _, r=row: r})
             continue
@@ -122,13 +122,13 @@ def _linear(space: DesignSpace, point: Vector) -> list[dict[str, object]]:
     return result
 
 
-def _demands(at: Callable[[Vector], Slopes], scale: Vector, free: Labels) -> list[dict[str, object]]:
+def _demands(slopes_at: Callable[[Vector], Slopes], scale: Vector, free: Labels) -> list[dict[str, object]]:
     if len(scale) == 1:
         return []
     return [
         {
             "type": "ineq",
-            "fun": lambda x: np.nan_to_num(at(x).values[1:] / scale[1:], nan=-1e300),
-            "jac": lambda x: np.nan_to_num(at(x).gradients[1:, free]) / scale[1:, None],
+            "fun": lambda x: np.nan_to_num(slopes_at(x).values[1:] / scale[1:], nan=-1e300),
+            "jac": lambda x: np.nan_to_num(slopes_at(x).gradients[1:, free]) / scale[1:, None],
         }
     ]

@@ -40,8 +40,8 @@ def _hit_and_run(space: DesignSpace, points: Matrix, rng: np.random.Generator) -
     low, high = space.steps(points, -directions, away), space.steps(points, directions, away)
     moved = low + rng.random((len(points), 1)) * (high - low)
     if space.whole.any():
-        one = np.flatnonzero(space.whole)[rng.integers(space.whole.sum(), size=len(points))]
-        unit = np.eye(space.d)[one]
+        coordinate = np.flatnonzero(space.whole)[rng.integers(space.whole.sum(), size=len(points))]
+        unit = np.eye(space.d)[coordinate]
         low, high = np.ceil(space.steps(moved, -unit, away) - 1e-9), np.floor(space.steps(moved, unit, away) + 1e-9)
         drawn = np.floor(low + rng.random((len(points), 1)) * (high - low + 1))
         moved = np.where(unit > 0, np.minimum(drawn, high), moved)
@@ -79,5 +79,5 @@ def feasible(space: DesignSpace, moved: Matrix, points: Matrix) -> Matrix:
 
 def _kept(space: DesignSpace, steps: Matrix) -> Matrix:
     """Directions in units of the variables that keep all equalities. steps: in widths."""
-    kept: Matrix = (steps - steps @ space.kept.T @ space.kept) * space.width
-    return kept
+    moved: Matrix = (steps - steps @ space.kept.T @ space.kept) * space.width
+    return moved

@@ -21,7 +21,7 @@ from app.ml.numerics.designs.design_space import DesignSpace
 
 FIRST = 0.2
 """Size of the first steps, in widths."""
-LEAST = 1e-6
+MIN_STEP_SIZE = 1e-6
 """Size of steps at which a point is at rest."""
 
 
@@ -85,12 +85,12 @@ def best_points(  # noqa: PLR0917  the parts of one search
     sizes = np.full(len(points), FIRST)
     for step in range(effort.rounds):
         tried = _moves(space, points, sizes, effort.n_moves, rng)
-        found = score(tried)
+        scores_of_tried = score(tried)
         evaluated += len(tried)
-        points, scores, better = _kept_best(points, scores, tried, found)
-        sizes = np.clip(np.where(better, 1.5, 0.6) * sizes, LEAST / 10, FIRST)
+        points, scores, better = _kept_best(points, scores, tried, scores_of_tried)
+        sizes = np.clip(np.where(better, 1.5, 0.6) * sizes, MIN_STEP_SIZE / 10, FIRST)
         progress((step + 1) / effort.rounds, best_value=float(scores.value[scores.order()[0]]))
-        if (sizes < LEAST).all():
+        if (sizes < MIN_STEP_SIZE).all():
             break
     order = scores.order()
     return Best(points[order], scores.take(order), evaluated)
@@ -99,27 +99,27 @@ def best_points(  # noqa: PLR0917  the parts of one search
 def _moves(space: DesignSpace, points: Matrix, sizes: Vector, count: int, rng: np.random.Generator) -> Matrix:
     """(n count, d): moves of each point one after the other, every other one by a difference of two points."""
     n, d = points.shape
-    own = np.repeat(np.arange(n), count)
-    moved = moved_points(space, points[own], sizes[own], rng)
-    first, second = rng.integers(n, size=(2, len(own)))
-    steps = rng.uniform(0.4, 1.0, (len(own), 1)) * (points[first] - points[second]) * space.free
-    crossed = space.steps(points[own], steps, np.ones(len(own)))
-    swapped = (rng.random((len(own), d)) < 0.5) & (space.whole | space.category)
-    crossed = feasible(space, np.where(swapped, points[first], crossed), points[own])
-    return np.where((np.arange(len(own)) % 2 == 0)[:, None], moved, crossed)
+    parents = np.repeat(np.arange(n), count)
+    moved = moved_points(space, points[parents], sizes[parents], rng)
+    first, second = rng.integers(n, size=(2, len(parents)))
+    steps = rng.uniform(0.4, 1.0, (len(parents), 1)) * (points[first] - points[second]) * space.free
+    crossed = space.steps(points[parents], steps, np.ones(len(parents)))
+    swapped = (rng.random((len(parents), d)) < 0.5) & (space.whole | space.category)
+    crossed = feasible(space, np.where(swapped, points[first], crossed), points[parents])
+    return np.where((np.arange(len(parents)) % 2 == 0)[:, None], moved, crossed)
 
 
-def _kept_best(points: Matrix, scores: Scores, tried: Matrix, found: Scores) -> tuple[Matrix, Scores, Labels]:
+def _kept_best(points: Matrix, scores: Scores, tried: Matrix, tried_scores: Scores) -> tuple[Matrix, Scores, Labels]:
     """Each point, or the best of its moves where that is better."""
     n, count = len(points), len(tried) // len(points)
-    value, missed = found.value.reshape(n, count), found.missed.reshape(n, count)
-    at = np.arange(n)
+    value, missed = tried_scores.value.reshape(n, count), tried_scores.missed.reshape(n, count)
+    point_numbers = np.arange(n)
     best = np.array([np.lexsort((-value[i], missed[i]))[0] for i in range(n)])
-    moved = Scores(value[at, best], missed[at, best])
+    moved = Scores(value[point_numbers, best], missed[point_numbers, best])
     better = moved.beats(scores)
-    points = np.where(better[:, None], tried.reshape(n, count, -1)[at, best], points)
-    kept = Scores(np.where(better, moved.value, scores.value), np.where(better, moved.missed, scores.missed))
-    return points, kept, better
+    points = np.where(better[:, None], tried.reshape(n, count, -1)[point_numbers, best], points)
+    kept_scores = Scores(np.where(better, moved.value, scores.value), np.where(better, moved.missed, scores.missed))
+    return points, kept_scores, better
 
 
 def _apart(space: DesignSpace, points: Matrix, order: Labels, count: int) -> Labels:

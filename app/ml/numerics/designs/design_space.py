@@ -17,7 +17,7 @@ from app.ml.contract.algorithm import Matrix, Vector
 Truths = NDArray[np.bool_]
 TOLERANCE = 1e-9
 """Share of the largest sum that its terms can have, by which a point may miss a limit."""
-SMALLEST = float(np.finfo(float).tiny)
+MIN_FLOAT = float(np.finfo(float).tiny)
 
 
 class Limits(NamedTuple):
@@ -46,7 +46,7 @@ class DesignSpace:
         self.free = ~whole & ~category & (self.width > 0)
         """(d,) variables that move by any amount."""
         largest = np.abs(limits.weights) @ np.maximum(np.abs(lower), np.abs(upper))
-        self.tolerance = np.maximum(TOLERANCE * np.where(largest > 0, largest, 1.0), SMALLEST)
+        self.tolerance = np.maximum(TOLERANCE * np.where(largest > 0, largest, 1.0), MIN_FLOAT)
         """(m,)."""
 
     @property
@@ -63,24 +63,24 @@ class DesignSpace:
     def kept(self) -> Matrix:
         """(r, d) orthonormal directions in widths that change an equality: a move is orthogonal to them."""
         weights = (self.limits.weights * self.width)[self.equal][:, self.free]
-        found = np.zeros((0, self.d))
+        basis = np.zeros((0, self.d))
         if weights.size:
             _, sizes, rows = np.linalg.svd(weights, full_matrices=False)
             rank = int((sizes > max(weights.shape) * np.finfo(float).eps * sizes[0]).sum())
-            found = np.zeros((rank, self.d))
-            found[:, self.free] = rows[:rank]
-        return found
+            basis = np.zeros((rank, self.d))
+            basis[:, self.free] = rows[:rank]
+        return basis
 
     def misses(self, x: Matrix) -> Vector:
         """(n,) the largest miss of a constraint or bound, in tolerances; at most 1 where a point is feasible."""
         sums = x @ self.limits.weights.T
-        unit = np.maximum(TOLERANCE * np.where(self.width > 0, self.width, 1.0), SMALLEST)
+        unit = np.maximum(TOLERANCE * np.where(self.width > 0, self.width, 1.0), MIN_FLOAT)
         with np.errstate(over="ignore"):
             low = (self.limits.least - sums) / self.tolerance
             high = (sums - self.limits.greatest) / self.tolerance
             outside = np.maximum((self.lower - x) / unit, (x - self.upper) / unit)
-        found: Vector = np.concatenate([low, high, outside], axis=1).max(axis=1, initial=0.0)
-        return found
+        missed: Vector = np.concatenate([low, high, outside], axis=1).max(axis=1, initial=0.0)
+        return missed
 
     def steps(self, x: Matrix, directions: Matrix, lengths: Vector) -> Matrix:
         """(n, d) the points x + t directions with t the length (n,), or as far as bounds and constraints let it go."""
@@ -100,8 +100,8 @@ class DesignSpace:
         """(n,) the largest t with low ≤ t change ≤ high."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             reach = np.where(change > 0, high / change, np.where(change < 0, low / change, math.inf))
-        found: Vector = np.nan_to_num(reach, nan=0.0, posinf=math.inf).min(axis=1, initial=math.inf)
-        return found
+        room: Vector = np.nan_to_num(reach, nan=0.0, posinf=math.inf).min(axis=1, initial=math.inf)
+        return room
 
     def inner_point(self) -> Vector | None:
         """A point (d,) well inside all limits, its categories 0; None if no point satisfies them.
@@ -112,8 +112,8 @@ class DesignSpace:
         weights = self.limits.weights * scale
         norm = np.linalg.norm(weights, axis=1)
         weights, norm = weights / np.where(norm > 0, norm, 1.0)[:, None], np.where(norm > 0, norm, 1.0)
-        at = self.limits.weights @ self.lower
-        least, greatest = (self.limits.least - at) / norm, (self.limits.greatest - at) / norm
+        lowest = self.limits.weights @ self.lower
+        least, greatest = (self.limits.least - lowest) / norm, (self.limits.greatest - lowest) / norm
         away = np.where(self.equal, 0.0, 1.0)
         ends = np.where(self.category, 0.0, self.width / scale)
         rows = np.vstack([weights, weights, np.eye(d), np.eye(d)])
@@ -121,14 +121,14 @@ class DesignSpace:
         none = np.full(d + len(norm), math.inf)
         low = np.concatenate([least, -none[: len(norm)], np.zeros(d), -none[:d]])
         high = np.concatenate([none[: len(norm)], greatest, none[:d], ends])
-        found = scipy.optimize.milp(
+        result = scipy.optimize.milp(
             np.append(np.zeros(d), -1.0),
             integrality=np.append(self.whole, False),
             bounds=scipy.optimize.Bounds(np.zeros(d + 1), np.append(ends, 1.0)),
             constraints=scipy.optimize.LinearConstraint(np.column_stack([rows, inside]), low, high),
         )
-        if found.x is None:
+        if result.x is None:
             return None
-        point = self.lower + np.clip(found.x[:d], 0, ends) * scale
+        point = self.lower + np.clip(result.x[:d], 0, ends) * scale
         point = np.where(self.whole, np.rint(point), point)
         return point if self.misses(point[None])[0] <= 1e3 else None  # the programme's own tolerance

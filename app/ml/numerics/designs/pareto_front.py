@@ -20,33 +20,33 @@ def ranks(values: Matrix, missed: Vector) -> Labels:
     """
     no_worse = (values[:, None] >= values).all(axis=2) & (missed[:, None] == missed)
     dominates = (no_worse & ~no_worse.T) | (missed[:, None] < missed)
-    left, found, rank = dominates.sum(axis=0), np.full(len(values), -1), 0
-    while (front := (left == 0) & (found < 0)).any():
-        found[front] = rank
+    left, rank_of, rank = dominates.sum(axis=0), np.full(len(values), -1), 0
+    while (front := (left == 0) & (rank_of < 0)).any():
+        rank_of[front] = rank
         left = left - dominates[front].sum(axis=0)
         rank += 1
-    return found
+    return rank_of
 
 
 def crowding(values: Matrix) -> Vector:
     """(n,) distance of the neighbours of each point along the front, summed over the values; infinite at its ends."""
-    found = np.zeros(len(values))
+    crowding_of = np.zeros(len(values))
     for column in values.T:
         order = np.argsort(column, kind="stable")
         width = column[order[-1]] - column[order[0]]
-        found[order[[0, -1]]] = np.inf
+        crowding_of[order[[0, -1]]] = np.inf
         if width > 0 and len(order) > 2:
-            found[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / width
-    return found
+            crowding_of[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / width
+    return crowding_of
 
 
 def thinned(values: Matrix, count: int) -> Labels:
     """Places (at most count,) of points spread over a front, ascending: the most crowded leave one after the other."""
     _, first = np.unique(values, axis=0, return_index=True)
-    kept = np.sort(first)
-    while len(kept) > count:
-        kept = np.delete(kept, int(crowding(values[kept]).argmin()))
-    return kept
+    front = np.sort(first)
+    while len(front) > count:
+        front = np.delete(front, int(crowding(values[front]).argmin()))
+    return front
 
 
 def hypervolume(values: Matrix, reference: Vector) -> float:

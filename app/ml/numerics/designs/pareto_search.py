@@ -54,9 +54,11 @@ def pareto_points(  # noqa: PLR0917  the parts of one search
     for step in range(rounds):
         size = STEPS[0] * (STEPS[1] / STEPS[0]) ** (step / max(rounds - 1, 1))
         tried = _children(space, points, size, rng)
-        found = score(tried)
+        scores_of_tried = score(tried)
         evaluated += len(tried)
-        both = FrontScores(np.vstack([scores.values, found.values]), np.append(scores.missed, found.missed))
+        both = FrontScores(
+            np.vstack([scores.values, scores_of_tried.values]), np.append(scores.missed, scores_of_tried.missed)
+        )
         points, scores = _selected(np.vstack([points, tried]), both)
         progress((step + 1) / rounds)
     best = ranks(scores.values, scores.missed) == 0
@@ -67,8 +69,8 @@ def _selected(points: Matrix, scores: FrontScores) -> tuple[Matrix, FrontScores]
     """The best points, as many as a population has."""
     rank = _ranks_of_many(scores)
     crowded = np.zeros(len(points))
-    for one in np.unique(rank):
-        crowded[rank == one] = crowding(scores.values[rank == one])
+    for front_rank in np.unique(rank):
+        crowded[rank == front_rank] = crowding(scores.values[rank == front_rank])
     chosen = np.lexsort((-crowded, rank))[:POPULATION]
     return points[chosen], FrontScores(scores.values[chosen], scores.missed[chosen])
 
@@ -82,9 +84,9 @@ def _ranks_of_many(scores: FrontScores) -> Labels:
     total = ((scores.values - scores.values.max(axis=0)) / spread).sum(axis=1)
     ends = [np.lexsort((-column, scores.missed))[:POPULATION] for column in (*scores.values.T, total)]
     some = np.unique(np.concatenate(ends))
-    found = np.full(n, n)
-    found[some] = ranks(scores.values[some], scores.missed[some])
-    return found
+    rank_of = np.full(n, n)
+    rank_of[some] = ranks(scores.values[some], scores.missed[some])
+    return rank_of
 
 
 def _children(space: DesignSpace, points: Matrix, size: float, rng: np.random.Generator) -> Matrix:

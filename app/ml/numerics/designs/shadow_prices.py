@@ -24,7 +24,7 @@ from app.ml.numerics.designs.design_space import DesignSpace
 
 TOUCHES = 1e-5
 """Share of a width, or of the largest change along one, within which a point touches a limit."""
-TINY = 0.01
+SMALL_STEP_SHARE = 0.01
 """Share of a step that no longer crosses an edge of a step function, as a rule."""
 AGREE = 0.05
 """Share of the largest slope by which those of two steps may differ."""
@@ -64,7 +64,7 @@ def shadow_prices(space: DesignSpace, functions: Functions, point: Vector, sprea
         return Prices(None, "step_function")
     scale = np.maximum(np.abs(fine.gradients).max(axis=1, initial=0.0), [spread, *np.zeros(len(fine.values) - 1)])
     if (np.abs(coarse.gradients - fine.gradients).max(axis=1, initial=0.0) > AGREE * scale).any():
-        edge = slopes(space, functions, point, TINY * STEP)
+        edge = slopes(space, functions, point, SMALL_STEP_SHARE * STEP)
         return Prices(None, "step_function" if edge.constant else "not_smooth")
     limits = touched(space, fine, point)
     multipliers = _multipliers(fine.gradients[0], [limit.gradient for limit in limits])
@@ -77,27 +77,27 @@ def shadow_prices(space: DesignSpace, functions: Functions, point: Vector, sprea
     return Prices(tuple(Price(*pair) for pair in zip(limits, signed, strict=True)), None)
 
 
-def touched(space: DesignSpace, at: Slopes, point: Vector) -> list[Limit]:
+def touched(space: DesignSpace, slopes: Slopes, point: Vector) -> list[Limit]:
     """The limits that the point touches: bounds of free variables, constraints and demands."""
-    found, units = list[Limit](), np.eye(space.d)
+    limits_touched, units = list[Limit](), np.eye(space.d)
     for i in np.flatnonzero(space.free).tolist():
         reach = TOUCHES * space.width[i]
         if point[i] >= space.upper[i] - reach:
-            found.append(Limit("bound", i, upper=True, gradient=units[i], unit=1 / space.width[i]))
+            limits_touched.append(Limit("bound", i, upper=True, gradient=units[i], unit=1 / space.width[i]))
         elif point[i] <= space.lower[i] + reach:
-            found.append(Limit("bound", i, upper=False, gradient=-units[i], unit=1 / space.width[i]))
+            limits_touched.append(Limit("bound", i, upper=False, gradient=-units[i], unit=1 / space.width[i]))
     limits = space.limits
     for i, row in enumerate(limits.weights):
         gradient = row * space.width * space.free
         total, reach = row @ point, TOUCHES * np.abs(gradient).max(initial=0.0)
         if gradient.any() and total >= limits.greatest[i] - reach:
-            found.append(Limit("constraint", i, upper=True, gradient=gradient, unit=1.0))
+            limits_touched.append(Limit("constraint", i, upper=True, gradient=gradient, unit=1.0))
         if gradient.any() and total <= limits.least[i] + reach:
-            found.append(Limit("constraint", i, upper=False, gradient=-gradient, unit=1.0))
-    for i, (value, gradient) in enumerate(zip(at.values[1:], at.gradients[1:], strict=True)):
+            limits_touched.append(Limit("constraint", i, upper=False, gradient=-gradient, unit=1.0))
+    for i, (value, gradient) in enumerate(zip(slopes.values[1:], slopes.gradients[1:], strict=True)):
         if gradient.any() and abs(value) <= TOUCHES * np.abs(gradient).max():
-            found.append(Limit("demand", i, upper=True, gradient=-gradient, unit=1.0))
-    return found
+            limits_touched.append(Limit("demand", i, upper=True, gradient=-gradient, unit=1.0))
+    return limits_touched
 
 
 def _multipliers(gradient: Vector, columns: list[Vector]) -> Vector:
@@ -105,6 +105,6 @@ def _multipliers(gradient: Vector, columns: list[Vector]) -> Vector:
         return np.zeros(0)
     matrix: Matrix = np.column_stack(columns)
     norm = np.linalg.norm(matrix, axis=0)
-    found, _ = scipy.optimize.nnls(matrix / norm, gradient)
-    multipliers: Vector = found / norm
+    scaled, _ = scipy.optimize.nnls(matrix / norm, gradient)
+    multipliers: Vector = scaled / norm
     return multipliers

@@ -45,14 +45,14 @@ def learned(votes: NDArray[np.floating], voters: NDArray[np.number], targets: Ma
 
     def loss(powers: Vector) -> tuple[float, Vector]:
         scores = _scores(terms, powers)
-        apart = (softmax.probabilities(scores) - truth) * parts[:, None]
-        return float(parts @ softmax.losses(scores, truth)), (terms * apart).sum(axis=(1, 2))
+        errors = (softmax.probabilities(scores) - truth) * parts[:, None]
+        return float(parts @ softmax.losses(scores, truth)), (terms * errors).sum(axis=(1, 2))
 
     options = {"ftol": TOLERANCE, "gtol": TOLERANCE}
-    found = scipy.optimize.minimize(
+    result = scipy.optimize.minimize(
         loss, SHARES, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * 2, options=options
     )
-    powers: Vector = found.x
+    powers: Vector = result.x
     return powers
 
 
@@ -65,8 +65,10 @@ def probabilities(votes: Matrix, voters: int, powers: Vector) -> Matrix:
 
 def _terms(votes: Matrix, voters: NDArray[np.number]) -> NDArray[np.float64]:
     """(2, n, k) terms of the scores, with a and b as their factors."""
-    of = voters[:, None]
-    terms: NDArray[np.float64] = np.stack([votes / of, np.log((votes + 0.5) / (of + votes.shape[1] / 2))])
+    voter_counts = voters[:, None]
+    terms: NDArray[np.float64] = np.stack(
+        [votes / voter_counts, np.log((votes + 0.5) / (voter_counts + votes.shape[1] / 2))]
+    )
     return terms
 
 

@@ -23,10 +23,10 @@ def selected(gram: Matrix, first: int) -> Labels:
     """
     counts = np.zeros(len(gram), np.intp)
     counts[first] = 1
-    own, total, beside = np.diagonal(gram), gram[first, first], gram[first].copy()
+    diagonal, total, beside = np.diagonal(gram), gram[first, first], gram[first].copy()
     best, least = counts.copy(), total
     for size in range(2, ROUNDS + 1):
-        grown = total + 2 * beside + own
+        grown = total + 2 * beside + diagonal
         place = int(grown.argmin())
         counts[place] += 1
         total, beside = grown[place], beside + gram[place]

@@ -39,8 +39,8 @@ class Cholesky(NamedTuple):
 
     def inverse(self) -> Matrix:
         """(n, n) K⁻¹ in its upper triangle, in C order. It takes the place of the factor."""
-        found, _ = scipy.linalg.lapack.dpotri(self.lower, lower=True, overwrite_c=True)
-        return np.asarray(found).T
+        inverse, _ = scipy.linalg.lapack.dpotri(self.lower, lower=True, overwrite_c=True)
+        return np.asarray(inverse).T
 
 
 def covariance_cholesky(kernel: KernelFunction, rows: Matrix, noise: Vector) -> Cholesky:

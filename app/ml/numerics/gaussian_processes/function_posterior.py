@@ -61,10 +61,10 @@ class FunctionPosterior(NamedTuple):
 
     def _parts(self, kernel: KernelFunction, x: Matrix) -> Iterator[tuple[float, Matrix]]:
         """Signs and (m, n) parts whose products make up what the rows are known to have in common."""
-        known = packed_solve(self.factor, kernel.matrix(x, self.points).T)
-        yield -1.0, known
+        solved = packed_solve(self.factor, kernel.matrix(x, self.points).T)
+        yield -1.0, solved
         if self.gain.size:
-            yield 1.0, packed_solve(self.gain, known)
+            yield 1.0, packed_solve(self.gain, solved)
 
 
 def packed(factor: Cholesky) -> Vector:

@@ -52,8 +52,8 @@ def learned_process(
     maximum = likelihood_maximum(observations.drawn(LEARNED, context.rng), search, context)
     kernel, noise = observations.fitted(maximum.logarithms)
     points = inducing_points(kernel, observations.rows, inducing, context.rng)
-    found = sparse_posterior(kernel, points, observations.rows, observations.targets, noise)
-    return LearnedProcess(maximum, found.posterior, found.bound, None)
+    sparse = sparse_posterior(kernel, points, observations.rows, observations.targets, noise)
+    return LearnedProcess(maximum, sparse.posterior, sparse.bound, None)
 
 
 def _scores(targets: Vector, without: LeftOut, freedom: float) -> LeaveOneOutScores:

@@ -55,7 +55,7 @@ def likelihood_maximum(observations: Observations, search: Search, context: Cont
     n, start, rows = len(observations.targets), starts[0], observations
     if n > SCREENED or len(starts) > 1:
         rows = observations.drawn(SCREENED, context.rng)
-        best = min((_climb(rows, one, search, lambda _: None) for one in starts), key=lambda one: one.end.value)
+        best = min((_climb(rows, start, search, lambda _: None) for start in starts), key=lambda climb: climb.end.value)
         start = best.logarithms
     if n > SCREENED or len(starts) == 1:
         rows = observations
@@ -83,7 +83,7 @@ def _climb(observations: Observations, start: Vector, search: Search, follow: Ca
         curve.append(float(intermediate_result.fun))
         follow(len(curve))
 
-    found = scipy.optimize.minimize(
+    result = scipy.optimize.minimize(
         lambda values: descent(values)[1:],
         start[free],
         jac=True,
@@ -93,9 +93,9 @@ def _climb(observations: Observations, start: Vector, search: Search, follow: Ca
         options={"maxiter": search.max_iter, "ftol": PRECISION, "gtol": 1e-6 * len(start)},
     )
     logarithms = start.copy()
-    logarithms[free] = found.x
-    end = Point(found.x, float(found.fun), found.jac)
-    return Climb(logarithms, end, bool(found.status == 0), int(found.nit), curve)
+    logarithms[free] = result.x
+    end = Point(result.x, float(result.fun), result.jac)
+    return Climb(logarithms, end, bool(result.status == 0), int(result.nit), curve)
 
 
 def _settled(observations: Observations, climb: "Climb", search: Search) -> Maximum:

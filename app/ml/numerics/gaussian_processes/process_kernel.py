@@ -53,17 +53,17 @@ class ProcessKernel(NamedTuple):
     @classmethod
     def of(cls, name: KernelName, scales: Vector, period: Vector, amplitude: float, *, trend: bool) -> Self:
         """scales, period: (1,) or (d,), in standard units; scales of `periodic` have no unit. amplitude: a variance."""
-        own: tuple[Kind, ...] = ("scale",) * len(scales)
+        kind_names: tuple[Kind, ...] = ("scale",) * len(scales)
         times: tuple[Kind, ...] = ("period",) * len(period)
         core: CovarianceFunction
         match name:
             case "rbf":
-                core, own = Rbf(0.5 / scales**2), ("gamma",) * len(scales)
+                core, kind_names = Rbf(0.5 / scales**2), ("gamma",) * len(scales)
             case "periodic":
-                core, own = Periodic(scales, period), (*("shape",) * len(scales), *times)
+                core, kind_names = Periodic(scales, period), (*("shape",) * len(scales), *times)
             case "locally_periodic":
                 core = Product(Rbf(0.5 / scales**2), Periodic(np.ones(1), period))
-                own = (*("gamma",) * len(scales), "shape", *times)
+                kind_names = (*("gamma",) * len(scales), "shape", *times)
             case "matern52":
                 core = Matern(5, scales)
             case "matern32":
@@ -71,7 +71,7 @@ class ProcessKernel(NamedTuple):
             case "matern12":
                 core = Matern(1, scales)
         scaled = Scaled(amplitude, core)
-        kinds: tuple[Kind, ...] = ("amplitude", *own)
+        kinds: tuple[Kind, ...] = ("amplitude", *kind_names)
         return cls(Sum(scaled, Scaled(1.0, Linear())), (*kinds, "trend")) if trend else cls(scaled, kinds)
 
     def bounds(self) -> Matrix:
@@ -81,17 +81,19 @@ class ProcessKernel(NamedTuple):
     def starts(self, first: Vector, free: Sequence[bool], count: int, rng: np.random.Generator) -> list[Vector]:
         """Logarithms (p + 1,) where searches begin: the first ones, then drawn ones, alike for all columns."""
         kinds, bounds = (*self.kinds, "noise"), self.bounds()
-        found = [np.where(free, np.clip(first, *bounds.T), first)]
+        starts = [np.where(free, np.clip(first, *bounds.T), first)]
         for _ in range(count - 1):
             moves = dict(zip(REACH, rng.uniform(-1, 1, len(REACH)), strict=True))
             drawn = first + np.array([REACH[kind] * moves[kind] for kind in kinds])
-            found.append(np.where(free, np.clip(drawn, *bounds.T), first))
-        return found
+            starts.append(np.where(free, np.clip(drawn, *bounds.T), first))
+        return starts
 
     def named(self, logarithms: Vector) -> dict[Kind, Vector]:
         """Parameters (p,) of these logarithms by kind; `gamma` as the length scales of the same kernel."""
-        found: dict[Kind, Vector] = {}
+        values_of_kind: dict[Kind, Vector] = {}
         for kind in dict.fromkeys(self.kinds):
-            values = np.exp(logarithms[np.array([one == kind for one in self.kinds])])
-            found["scale" if kind == "gamma" else kind] = 1 / np.sqrt(2 * values) if kind == "gamma" else values
-        return found
+            values = np.exp(logarithms[np.array([kind_ == kind for kind_ in self.kinds])])
+            values_of_kind["scale" if kind == "gamma" else kind] = (
+                1 / np.sqrt(2 * values) if kind == "gamma" else values
+            )
+        return values_of_kind

@@ -18,7 +18,7 @@ from app.ml.numerics.graphs.graph_blocks import EdgeBlocks
 from app.ml.numerics.graphs.similarity_graph import Graph
 from app.ml.numerics.row_blocks import blocks
 
-LARGEST = np.finfo(float).max
+MAX_FLOAT = np.finfo(float).max
 
 
 class Cuts(NamedTuple):
@@ -45,7 +45,7 @@ class Cuts(NamedTuple):
 def total(values: Vector) -> float:
     """Their sum, at most the largest number."""
     with np.errstate(over="ignore"):
-        return float(min(values.sum(), LARGEST))
+        return float(min(values.sum(), MAX_FLOAT))
 
 
 def cuts(graph: Graph, labels: Labels) -> Cuts:
@@ -60,9 +60,9 @@ def cuts_in_blocks(blocks: EdgeBlocks, masses: Vector, labels: Labels) -> tuple[
     """The same of a graph whose edges come in blocks, with the trace. masses: (n,) of the nodes."""
     k, (leaving, degrees, within) = int(labels.max()) + 1, np.empty((3, labels.size))
     for some, weights in blocks:
-        apart = labels[some, None] != labels
+        is_cut = labels[some, None] != labels
         degrees[some] = weights.sum(axis=1)
-        leaving[some], within[some] = (weights * apart).sum(axis=1), (weights * ~apart).sum(axis=1)
+        leaving[some], within[some] = (weights * is_cut).sum(axis=1), (weights * ~is_cut).sum(axis=1)
     sums = [_by_cluster(labels, values, k) for values in (leaving, masses, degrees, within)]
     return Cuts(*sums[:3]), total(_traces(*sums[1:]))
 
@@ -80,16 +80,16 @@ def _leaving(graph: Graph, labels: Labels) -> Vector:
         ]
         return np.concatenate(parts)
     rows = np.repeat(np.arange(labels.size), np.diff(weights.indptr))
-    apart = labels[rows] != labels[weights.indices]
-    return _by_cluster(rows[apart], weights.data[apart], labels.size)
+    is_cut = labels[rows] != labels[weights.indices]
+    return _by_cluster(rows[is_cut], weights.data[is_cut], labels.size)
 
 
 def trace(graph: Graph, labels: Labels) -> float:
     """Trace of HᵀLH, with the column √mᵢ / √|C| of H for each cluster C and L the Laplacian with masses: RatioCut."""
     k, n = int(labels.max()) + 1, labels.size
     indicator = scipy.sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
-    own = np.asarray((graph.weights @ indicator)[np.arange(n), labels])
-    within, volumes, masses = (_by_cluster(labels, values, k) for values in (own, graph.degrees, graph.masses))
+    within_row = np.asarray((graph.weights @ indicator)[np.arange(n), labels])
+    within, volumes, masses = (_by_cluster(labels, values, k) for values in (within_row, graph.degrees, graph.masses))
     return total(graph.in_unit(_traces(masses, volumes, within)))
 
 

@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector, item_places
-from app.ml.numerics.graphs.similarity_graph import Graph, GraphParams, Weights, given, local_scale, similarity
+from app.ml.numerics.graphs.similarity_graph import Graph, GraphParams, Weights, has_graph, local_scale, similarity
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.neighbours.nearest import neighbours
 
@@ -60,7 +60,7 @@ def rows_of(params: GraphParams, data: Data, graph: Graph) -> GraphRows:
 
 
 def _kind(data: Data) -> int:
-    if not given(data):
+    if not has_graph(data):
         return COLUMNS
     if data.square is not None:
         return SQUARE
@@ -80,8 +80,8 @@ def own_places(nodes: GraphRows, x: Matrix) -> Labels:
     if nodes.kind == SQUARE:
         order = np.argsort(nodes.marks, kind="stable")
         marks = _marks(x)
-        found = order[np.minimum(np.searchsorted(nodes.marks[order], marks), nodes.size - 1)]
-        return np.where(nodes.marks[found] == marks, found, -1)
+        nearest = order[np.minimum(np.searchsorted(nodes.marks[order], marks), nodes.size - 1)]
+        return np.where(nodes.marks[nearest] == marks, nearest, -1)
     places, far = neighbours(x, nodes.rows, 1)
     return np.where(far[:, 0] == 0, places[:, 0], -1) if nodes.kind == COLUMNS else places[:, 0]
 
@@ -97,12 +97,12 @@ def averages(params: GraphParams, nodes: GraphRows, x: Matrix, values: Matrix) -
     """Means (q, c) of values (n, c) of the training rows, weighted by the edges of each row to them, and the sums of
     these weights (q,); where that is 0, so are the means.
     """
-    found, total = np.zeros((len(x), values.shape[1])), np.zeros(len(x))
+    sums, total = np.zeros((len(x), values.shape[1])), np.zeros(len(x))
     for some in _blocks(len(x), nodes.size):
         weights = _edges(params, nodes, x[some])
         total[some] = np.asarray(weights.sum(axis=1)).ravel()
-        found[some] = weights @ values
-    return found / np.where(total > 0, total, 1.0)[:, None], total
+        sums[some] = weights @ values
+    return sums / np.where(total > 0, total, 1.0)[:, None], total
 
 
 def _blocks(count: int, width: int) -> Iterator[slice]:

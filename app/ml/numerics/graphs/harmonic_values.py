@@ -45,15 +45,15 @@ class _Solved(NamedTuple):
     converged: bool
 
 
-def harmonic(graph: Graph, given: Matrix, labelled: NDArray[np.bool_]) -> Harmonic:
+def harmonic(graph: Graph, label_values: Matrix, labelled: NDArray[np.bool_]) -> Harmonic:
     """given: (n, k) rows that add up to 1 where `labelled` (n,) holds; the others do not count."""
-    values = np.where(labelled[:, None], given, 0.0)
+    values = np.where(labelled[:, None], label_values, 0.0)
     reached = _reached(graph.weights, labelled)
     free = np.flatnonzero(reached & ~labelled)
     converged = True
     if free.size:
-        found = _free_values(graph, values, free)
-        values[free], converged = found.values, found.converged
+        solved = _free_values(graph, values, free)
+        values[free], converged = solved.values, solved.converged
     determined = reached & (np.abs(values.sum(axis=1) - 1) <= LOST)
     values = np.where(determined[:, None], np.maximum(values, 0.0), 0.0)
     values /= np.where(determined, values.sum(axis=1), 1.0)[:, None]
@@ -74,12 +74,12 @@ def _free_values(graph: Graph, values: Matrix, free: Labels) -> _Solved:
     within = graph.weights[np.ix_(free, free)]
     if isinstance(within, np.ndarray) or free.size <= DENSE:
         full = within if isinstance(within, np.ndarray) else within.toarray()
-        found = _Solved(_dense(np.eye(free.size) - full / roots / roots[:, None], right), converged=True)
+        solved = _Solved(_dense(np.eye(free.size) - full / roots / roots[:, None], right), converged=True)
     else:
         scale = scipy.sparse.diags_array(1 / roots)
         matrix = (scipy.sparse.eye_array(free.size) - scale @ within @ scale).tocsc()
-        found = _factorised(matrix, right) if deep(within) else _iterated(matrix, right)
-    return found._replace(values=np.nan_to_num(found.values / roots[:, None], nan=0.0, posinf=0.0, neginf=0.0))
+        solved = _factorised(matrix, right) if deep(within) else _iterated(matrix, right)
+    return solved._replace(values=np.nan_to_num(solved.values / roots[:, None], nan=0.0, posinf=0.0, neginf=0.0))
 
 
 def _dense(matrix: Matrix, right: Matrix) -> Matrix:
@@ -106,7 +106,7 @@ def _iterated(matrix: "csr_array", right: Matrix) -> _Solved:
     return _Solved(values, converged)
 
 
-def mean_shares(found: Harmonic, masses: Vector, rows: NDArray[np.bool_]) -> Vector:
+def mean_shares(harmonic_values: Harmonic, masses: Vector, rows: NDArray[np.bool_]) -> Vector:
     """(k,) mean probabilities of the classes over these rows (n,) that have any, by their masses."""
-    weights = masses * (rows & found.determined)
-    return np.asarray(weights @ found.values / (weights.sum() or 1.0), np.float64)
+    weights = masses * (rows & harmonic_values.determined)
+    return np.asarray(weights @ harmonic_values.values / (weights.sum() or 1.0), np.float64)

@@ -133,15 +133,15 @@ def _by_factors(scaled: "csr_array", diagonal: Vector, count: int, largest: floa
 
 
 def _by_products(scaled: Weights, diagonal: Vector, count: int, largest: float) -> tuple[Vector, Matrix]:
-    rest = largest - diagonal
+    complement = largest - diagonal
 
     def product(vector: Vector) -> Vector:
-        return np.asarray(rest * vector.ravel() + scaled @ vector.ravel())
+        return np.asarray(complement * vector.ravel() + scaled @ vector.ravel())
 
     operator = scipy.sparse.linalg.LinearOperator(scaled.shape, product, dtype=np.float64)
-    kept = max(2 * count + 1, 40)
+    basis_size = max(2 * count + 1, 40)
     values, vectors = scipy.sparse.linalg.eigsh(
-        operator, count, which="LA", v0=_start(diagonal.size), ncv=min(kept, diagonal.size - 1), tol=1e-12
+        operator, count, which="LA", v0=_start(diagonal.size), ncv=min(basis_size, diagonal.size - 1), tol=1e-12
     )
     order = np.argsort(-values)
     return largest - values[order], vectors[:, order]

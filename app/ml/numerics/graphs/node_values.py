@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.numerics.clustering.seeding import canonical_order, numbers_of
 from app.ml.numerics.graphs.laplacian import Spectrum
-from app.ml.numerics.graphs.similarity_graph import given
+from app.ml.numerics.graphs.similarity_graph import has_graph
 from app.ml.numerics.linear_algebra.solve import near_one
 
 
 def numbered(data: Data) -> Data:
     """The rows with their numbers; where their columns make the graph, in an order that depends on values only."""
     data = replace(data, numbers=numbers_of(data))
-    if given(data):
+    if has_graph(data):
         return data
     return data.take(canonical_order(data.x * near_one(float(np.abs(data.x).max(initial=0.0)))))
 
@@ -32,7 +32,7 @@ def same_for_equal(data: Data, values: Matrix, masses: Vector, counting: NDArray
 
     counting: (n,) rows that alone make the mean of theirs, where there are any; None: all.
     """
-    if given(data):
+    if has_graph(data):
         return values
     groups = equal_before(data.x)
     if counting is not None:
@@ -49,13 +49,13 @@ def partition_coordinates(spectrum: Spectrum, k: int) -> Matrix:
     Of more components than k any k eigenvectors of the eigenvalue 0 would do: those of the k - 1 largest components,
     and one of all others together.
     """
-    found = spectrum.embedding[:, :k]
+    coordinates = spectrum.embedding[:, :k]
     if spectrum.components <= k:
-        return found
+        return coordinates
     largest = np.argsort(-np.bincount(spectrum.labels), kind="stable")[: k - 1]
-    rest = np.where(np.isin(spectrum.labels, largest), 0.0, spectrum.roots)
-    found[:, k - 1] = rest / spectrum.roots / np.linalg.norm(rest)
-    return found
+    remaining = np.where(np.isin(spectrum.labels, largest), 0.0, spectrum.roots)
+    coordinates[:, k - 1] = remaining / spectrum.roots / np.linalg.norm(remaining)
+    return coordinates
 
 
 def by_first_row(labels: Labels) -> Labels:

@@ -89,7 +89,7 @@ def made(params: GraphParams, data: Data) -> Graph:
     return Graph(weights, unit, masses)
 
 
-def given(data: Data) -> bool:
+def has_graph(data: Data) -> bool:
     """True if relations give the graph."""
     return data.relations is not None
 

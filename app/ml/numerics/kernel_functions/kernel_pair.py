@@ -18,5 +18,5 @@ def joint_logarithms(pair: Pair) -> Vector:
 def with_joint_logarithms(pair: Pair, values: Vector) -> Pair:
     """Both with parameters of these logarithms (p,)."""
     first, second = pair
-    own, other = np.split(values, [len(first.logarithms())])
-    return first.with_logarithms(own), second.with_logarithms(other)
+    first_values, other = np.split(values, [len(first.logarithms())])
+    return first.with_logarithms(first_values), second.with_logarithms(other)

@@ -67,6 +67,6 @@ def gamma_of(params: KernelParams, data: Data) -> float:
     if params.gamma is not None or data.square is not None or params.kernel == "linear":
         return params.gamma or 1.0
     share = data.weights / data.weights.sum()
-    rest = data.x - share @ data.x.mean(axis=1) if data.x.size else data.x
-    variance = float(share @ np.square(rest).mean(axis=1)) if data.x.size else 0.0
+    centred = data.x - share @ data.x.mean(axis=1) if data.x.size else data.x
+    variance = float(share @ np.square(centred).mean(axis=1)) if data.x.size else 0.0
     return 1.0 / (data.x.shape[1] * variance) if variance > 0 else 1.0

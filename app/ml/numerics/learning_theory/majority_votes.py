@@ -42,8 +42,8 @@ def limit(error: float, correlation: float) -> float:
 
 
 def _log_binomial(members: int, k: Vector, error: float) -> Vector:
-    found: Vector = _log_choose(members, k) + k * np.log(error) + (members - k) * np.log1p(-error)
-    return found
+    log_probability: Vector = _log_choose(members, k) + k * np.log(error) + (members - k) * np.log1p(-error)
+    return log_probability
 
 
 def _log_beta_binomial(members: int, k: Vector, error: float, correlation: float) -> Vector:
@@ -54,5 +54,5 @@ def _log_beta_binomial(members: int, k: Vector, error: float, correlation: float
 
 
 def _log_choose(members: int, k: Vector) -> Vector:
-    found: Vector = -np.log1p(members) - scipy.special.betaln(members - k + 1, k + 1)
-    return found
+    log_count: Vector = -np.log1p(members) - scipy.special.betaln(members - k + 1, k + 1)
+    return log_count

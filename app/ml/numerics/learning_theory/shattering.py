@@ -41,22 +41,24 @@ class FunctionClass(NamedTuple):
     """Numbers of a point, where they are fixed."""
 
 
-def labellings(of: FunctionClass, points: Matrix, intervals: int) -> Iterator[Labelling]:
+def labellings(function_class: FunctionClass, points: Matrix, intervals: int) -> Iterator[Labelling]:
     """The labellings of points (n, d) that functions of the class give, of all 2^n."""
-    return (labelling for labelling, given in _tried(of, points, intervals) if given)
+    return (labelling for labelling, is_realised in _tried(function_class, points, intervals) if is_realised)
 
 
-def refused(of: FunctionClass, points: Matrix, intervals: int) -> Labelling | None:
+def refused(function_class: FunctionClass, points: Matrix, intervals: int) -> Labelling | None:
     """The first labelling of points (n, d) that no function of the class gives; None: they are shattered."""
-    return next((labelling for labelling, given in _tried(of, points, intervals) if not given), None)
+    return next(
+        (labelling for labelling, is_realised in _tried(function_class, points, intervals) if not is_realised), None
+    )
 
 
-def _tried(of: FunctionClass, points: Matrix, intervals: int) -> Iterator[tuple[Labelling, bool]]:
-    if of.labels is None:
+def _tried(function_class: FunctionClass, points: Matrix, intervals: int) -> Iterator[tuple[Labelling, bool]]:
+    if function_class.labels is None:
         raise ValueError("no labelling of given points is decided for this class")
     for labels in product((False, True), repeat=len(points)):
         labelling = np.array(labels)
-        yield labelling, of.labels(points, labelling, intervals)
+        yield labelling, function_class.labels(points, labelling, intervals)
 
 
 def by_intervals(n: int, intervals: int) -> int:
@@ -131,10 +133,10 @@ def by_halfspace(points: Matrix, labelling: Labelling, _intervals: int) -> bool:
     sizes = np.abs(centred).max(axis=0)
     rows = np.column_stack([centred / np.where(sizes > 0, sizes, 1.0), np.ones(len(points))])
     signed = np.where(labelling, -1.0, 1.0)[:, None] * rows
-    found = scipy.optimize.linprog(
+    solution = scipy.optimize.linprog(
         np.zeros(rows.shape[1]), A_ub=signed, b_ub=-np.ones(len(rows)), bounds=(None, None), method="highs"
     )
-    return bool(found.status == 0)
+    return bool(solution.status == 0)
 
 
 def in_polygon(points: Matrix, labelling: Labelling, _intervals: int) -> bool:
@@ -219,14 +221,14 @@ def shattered_instances(table: NDArray[np.bool_], most: int) -> tuple[int, ...] 
     distinct, best, looked = np.unique(table, axis=0), tuple[int, ...](), 0
     sizes = range(1, len(distinct).bit_length())
     for size in sizes:
-        powers, found = 1 << np.arange(size), False
+        powers, is_shattered = 1 << np.arange(size), False
         for chosen in combinations(range(table.shape[1]), size):
             looked += 1
             if looked > most:
                 return None
             if np.unique(distinct[:, chosen] @ powers).size == 1 << size:
-                best, found = chosen, True
+                best, is_shattered = chosen, True
                 break
-        if not found:
+        if not is_shattered:
             break
     return best

@@ -33,14 +33,14 @@ def conditioning(x: Matrix, weights: Vector, *, intercept: bool = True) -> Condi
     moving = length > 0
     _, s, vt = scipy.linalg.svd(triangle / np.where(moving, length, 1.0), full_matrices=d > len(triangle))
     s = np.pad(s, (0, len(vt) - s.size))
-    kept = s > max(n, d) * EPS * s[0]
+    significant = s > max(n, d) * EPS * s[0]
     # A null direction touches the columns that make each other up; elsewhere it is rounding.
-    entangled = (vt[~kept] ** 2).sum(axis=0) > np.sqrt(EPS)
-    inflation = np.where(entangled, np.inf, ((vt[kept] / s[kept, None]) ** 2).sum(axis=0))
-    rank = int(kept.sum())
-    own = scipy.linalg.svdvals(triangle)
+    entangled = (vt[~significant] ** 2).sum(axis=0) > np.sqrt(EPS)
+    inflation = np.where(entangled, np.inf, ((vt[significant] / s[significant, None]) ** 2).sum(axis=0))
+    rank = int(significant.sum())
+    singular_values = scipy.linalg.svdvals(triangle)
     return Conditioning(
-        float(own[0] / own[-1]) if rank == d and own[-1] > 0 else float("inf"),
+        float(singular_values[0] / singular_values[-1]) if rank == d and singular_values[-1] > 0 else float("inf"),
         float(s[0] / s[-1]) if rank == d else float("inf"),
         rank,
         np.where(moving, inflation, np.nan),

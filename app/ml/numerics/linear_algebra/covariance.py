@@ -19,7 +19,7 @@ BLOCK = 1024
 """Rows worked on at a time."""
 SAMPLE = 256
 """Number of rows that show where the columns lie."""
-NEAR = 4.0
+MAX_SHIFT_RATIO = 4.0
 """Squares about the shift may be this many times those about the mean: two bits of 53."""
 EPS = float(np.finfo(np.float64).eps)
 
@@ -34,11 +34,11 @@ class Covariance(NamedTuple):
 def covariance(x: Matrix, weights: Vector) -> Covariance:
     """x: (n, d), C-contiguous; weights: (n,) positive."""
     shift = _shift(x)
-    found = _about(x, weights, shift)
-    variance = found.matrix.diagonal()
-    if (variance + np.square(found.mean - shift) > NEAR * variance).any():
-        found = _about(x, weights, found.mean)
-    return _without_constants(x, found)
+    covariance_ = _about(x, weights, shift)
+    variance = covariance_.matrix.diagonal()
+    if (variance + np.square(covariance_.mean - shift) > MAX_SHIFT_RATIO * variance).any():
+        covariance_ = _about(x, weights, covariance_.mean)
+    return _without_constants(x, covariance_)
 
 
 def _shift(x: Matrix) -> Vector:
@@ -79,13 +79,13 @@ def _about(x: Matrix, weights: Vector, shift: Vector) -> Covariance:
     return Covariance(np.triu(half) + np.triu(half, 1).T, shift + total)
 
 
-def _without_constants(x: Matrix, found: Covariance) -> Covariance:
+def _without_constants(x: Matrix, covariance_: Covariance) -> Covariance:
     """A constant column leaves rounding, a few units in the last place of its values: it is set to zero."""
-    noise = noise_of(found.mean, len(x))
-    for j in np.flatnonzero(found.matrix.diagonal() <= np.square(noise)):
-        if np.abs(x[:, j] - found.mean[j]).max() <= noise[j]:
-            found.matrix[j] = found.matrix[:, j] = 0.0
-    return found
+    noise = noise_of(covariance_.mean, len(x))
+    for j in np.flatnonzero(covariance_.matrix.diagonal() <= np.square(noise)):
+        if np.abs(x[:, j] - covariance_.mean[j]).max() <= noise[j]:
+            covariance_.matrix[j] = covariance_.matrix[:, j] = 0.0
+    return covariance_
 
 
 def noise_of(mean: Vector, rows: int) -> Vector:

@@ -41,6 +41,6 @@ def _directions(rows: Matrix, p: int) -> Matrix:
     scatter = rows.T @ rows if d <= n else rows @ rows.T
     last = len(scatter) - 1
     _, vectors = scipy.linalg.eigh(scatter, subset_by_index=(last - p + 1, last), check_finite=False)
-    found = vectors.T[::-1] if d <= n else vectors.T[::-1] @ rows
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return signed(found / np.where(lengths > 0, lengths, 1.0))
+    directions = vectors.T[::-1] if d <= n else vectors.T[::-1] @ rows
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    return signed(directions / np.where(lengths > 0, lengths, 1.0))

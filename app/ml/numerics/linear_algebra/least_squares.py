@@ -23,6 +23,6 @@ def least_squares(x: Matrix, y: Matrix, weights: Vector, intercept: bool) -> Lea
 
     x: (n, d); y: (n, k); weights: (n,) positive. Of many solutions the shortest β.
     """
-    found = weighted_ridge(x, y, weights, 0.0, intercept=intercept)
+    solution = weighted_ridge(x, y, weights, 0.0, intercept=intercept)
     # In the order of storage: products of a stored factor round as those of this one.
-    return LeastSquares(found, np.ascontiguousarray(found.covariance_factor()))
+    return LeastSquares(solution, np.ascontiguousarray(solution.covariance_factor()))

@@ -21,9 +21,9 @@ BLOCK_NUMBERS = 32_768
 """Numbers worked on at a time where there are few columns."""
 SAMPLE = 256
 """Number of rows that show where the columns lie."""
-SMALL = 20_000
+MAX_EXTENDED_CELLS = 20_000
 """Numbers in a table up to which residuals are found with all the digits the processor has (mostly 64 bits, not 53)."""
-NEAR = 1e3
+MAX_SHIFT_RATIO = 1e3
 """A shift is near the mean if the squares about it are at most this many times those about the mean: three digits."""
 
 
@@ -58,7 +58,7 @@ def normal_equations(x: Matrix, y: Matrix, weights: Vector, *, intercept: bool) 
         return NormalEquations(gram[:d, :d], gram[:d, d:], shift[:d], shift[d:])
     move = total / weights.sum()
     centred = gram - np.outer(total, move)
-    if (gram.diagonal() > NEAR * np.maximum(centred.diagonal(), 0)).any():
+    if (gram.diagonal() > MAX_SHIFT_RATIO * np.maximum(centred.diagonal(), 0)).any():
         shift = shift + move
         gram, total = _sums(x, y, weights, shift)
         move = total / weights.sum()
@@ -112,7 +112,7 @@ def _part_sums(x: Matrix, y: Matrix, weights: Vector, shift: Vector) -> tuple[Ma
     d, m = x.shape[1], len(shift)
     even = bool((weights == 1).all())
     gram, total = np.zeros((m, m), order="F"), np.zeros(m)
-    if even and x.size > SMALL and not shift.any():
+    if even and x.size > MAX_EXTENDED_CELLS and not shift.any():
         gram[:d, :d] = scipy.linalg.blas.dsyrk(1.0, x.T)
         gram[:d, d:], gram[d:, d:] = x.T @ y, y.T @ y
         total = np.append(np.ones(len(x)) @ x, y.sum(axis=0))
@@ -136,7 +136,7 @@ def residuals_of_rows(
 ) -> tuple[Matrix, Vector]:
     """Half the descent (d, k) of the sum of squares at coef, and the sums (k,)."""
     gram, _, mean, middle = equations
-    small = x.size <= SMALL
+    small = x.size <= MAX_EXTENDED_CELLS
     close = not small and bool((mean**2 * weights.sum() <= gram.diagonal()).all())  # centring afterwards is as good
     constant = middle - mean @ coef if close else middle
 

@@ -32,9 +32,9 @@ def by_inverse_distance(x: Matrix, weights: Vector) -> Matrix:
     for start in range(0, n, step):
         rows = slice(start, start + step)
         both = squares[rows, None] + squares
-        apart = both - 2 * (x[rows] @ x.T)
-        far = apart > 64 * EPS * both
-        pull = np.where(far, weights / np.sqrt(np.where(far, apart, 1.0)), 0.0) * weights[rows, None]
+        squared_distances = both - 2 * (x[rows] @ x.T)
+        far = squared_distances > 64 * EPS * both
+        pull = np.where(far, weights / np.sqrt(np.where(far, squared_distances, 1.0)), 0.0) * weights[rows, None]
         scatter += x[rows].T @ (pull.sum(axis=1)[:, None] * x[rows] - pull @ x)
     return (scatter + scatter.T) / 2
 

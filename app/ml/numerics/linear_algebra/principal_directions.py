@@ -56,10 +56,10 @@ def streamed_principal(rows: StreamedRows, needed: Callable[[Vector], int] = len
     values are then those of the triangle of a QR decomposition, which takes in block after block.
     """
     whole = streamed_covariance(rows)
-    found = _by_covariance(whole, needed, count)
-    found = _by_triangle(rows, whole.mean) if found is None else found
+    spectrum = _by_covariance(whole, needed, count)
+    spectrum = _by_triangle(rows, whole.mean) if spectrum is None else spectrum
     m = min(rows.rows, len(whole.mean))
-    return Spectrum(found.mean, found.values[:m], found.directions[:m], found.total)
+    return Spectrum(spectrum.mean, spectrum.values[:m], spectrum.directions[:m], spectrum.total)
 
 
 def _by_covariance(whole: Covariance, needed: Callable[[Vector], int], count: int | None) -> Spectrum | None:
@@ -82,8 +82,8 @@ def _by_triangle(rows: StreamedRows, mean: Vector) -> Spectrum:
     triangle, whole = np.zeros((0, len(mean))), 0.0
     for x, weights in rows:
         whole += weights.sum()
-        own = (x - mean) * np.sqrt(weights)[:, None]
-        (triangle,) = scipy.linalg.qr(np.vstack([triangle, own]), mode="r", overwrite_a=True, check_finite=False)
+        scaled = (x - mean) * np.sqrt(weights)[:, None]
+        (triangle,) = scipy.linalg.qr(np.vstack([triangle, scaled]), mode="r", overwrite_a=True, check_finite=False)
         triangle = triangle[: len(mean)]
     _, s, vt = scipy.linalg.svd(triangle / np.sqrt(whole), full_matrices=False, overwrite_a=True)
     s[s <= max(rows.rows, len(mean)) * EPS * s[0]] = 0.0

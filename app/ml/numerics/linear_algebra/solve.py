@@ -77,14 +77,14 @@ def centred(x: Matrix, weights: Vector) -> Centred:
     set to zero, lest something scales it up and learns from it.
     """
     mean = weights @ x / weights.sum()
-    rest = x - mean
+    centred_rows = x - mean
     # Rounding of a weighted mean grows with log n (pairwise sums) to √n (plain ones).
     noise = 4 * EPS * np.sqrt(len(x)) * np.abs(mean)
     # What is constant is so in the first rows already: only few columns are looked at in full.
-    for j in np.flatnonzero((np.abs(rest[:64]) <= noise).all(axis=0)):
-        if np.abs(rest[:, j]).max() <= noise[j]:
-            rest[:, j] = 0.0
-    return Centred(rest, mean)
+    for j in np.flatnonzero((np.abs(centred_rows[:64]) <= noise).all(axis=0)):
+        if np.abs(centred_rows[:, j]).max() <= noise[j]:
+            centred_rows[:, j] = 0.0
+    return Centred(centred_rows, mean)
 
 
 def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept: bool = True) -> Solution:
@@ -112,10 +112,10 @@ def weighted_ridge(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, int
 
             return Solution(solved.coef, constant, *result, solved.square, equations.mean, factor)
     inputs, targets, a, b = weighted_rows(x, y, weights, intercept=intercept)
-    found = None
+    solution = None
     if d > n - intercept > 0:
-        found = solve_wide(*(without_mean_direction(a, b, weights) if intercept else (a, b)), penalty)
-    coef, rank, condition, factor = found or _by_svd(a, b, penalty)
+        solution = solve_wide(*(without_mean_direction(a, b, weights) if intercept else (a, b)), penalty)
+    coef, rank, condition, factor = solution or _by_svd(a, b, penalty)
     square = ((b - a @ coef) ** 2).sum(axis=0)
     return Solution(coef, targets.mean - inputs.mean @ coef, rank, condition, square, inputs.mean, factor)
 

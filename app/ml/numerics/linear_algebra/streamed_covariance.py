@@ -13,24 +13,24 @@ def streamed_covariance(rows: StreamedRows) -> Covariance:
     """Covariances and means of all rows, in one pass; a second one where a column may be constant but for rounding."""
     mean, scatter, whole = np.zeros(0), np.zeros((0, 0)), 0.0
     for x, weights in rows:
-        own, mass = covariance(x, weights), float(weights.sum())
+        block_covariance, mass = covariance(x, weights), float(weights.sum())
         if not whole:
-            mean, scatter, whole = own.mean, own.matrix * mass, mass
+            mean, scatter, whole = block_covariance.mean, block_covariance.matrix * mass, mass
             continue
-        gap, total = own.mean - mean, whole + mass
-        scatter += own.matrix * mass + np.outer(gap, gap) * (whole * mass / total)
+        gap, total = block_covariance.mean - mean, whole + mass
+        scatter += block_covariance.matrix * mass + np.outer(gap, gap) * (whole * mass / total)
         mean, whole = mean + gap * (mass / total), total
     return _without_constants(rows, Covariance(scatter / whole, mean))
 
 
-def _without_constants(rows: StreamedRows, found: Covariance) -> Covariance:
+def _without_constants(rows: StreamedRows, covariance_: Covariance) -> Covariance:
     """Columns that vary by rounding alone are set to zero."""
-    noise = noise_of(found.mean, rows.rows)
-    small = found.matrix.diagonal() <= np.square(noise)
-    if small.any() and found.matrix.diagonal()[small].any():
-        constant = np.flatnonzero(small & (_farthest(rows, found.mean) <= noise))
-        found.matrix[constant], found.matrix[:, constant] = 0.0, 0.0
-    return found
+    noise = noise_of(covariance_.mean, rows.rows)
+    small = covariance_.matrix.diagonal() <= np.square(noise)
+    if small.any() and covariance_.matrix.diagonal()[small].any():
+        constant = np.flatnonzero(small & (_farthest(rows, covariance_.mean) <= noise))
+        covariance_.matrix[constant], covariance_.matrix[:, constant] = 0.0, 0.0
+    return covariance_
 
 
 def _farthest(rows: StreamedRows, mean: Vector) -> Vector:

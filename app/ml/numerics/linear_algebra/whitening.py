@@ -35,10 +35,10 @@ def whitening(factor: Matrix, shrinkage: float) -> tuple[Matrix, list[str]]:
         (factor,) = scipy.linalg.qr(factor, mode="r", overwrite_a=True, check_finite=False)
         factor = factor[:d]
     _, values, axes = scipy.linalg.svd(factor, full_matrices=False)
-    kept = values > max(n, d) * EPS * max(values.max(initial=0.0), 1.0)
-    lost = d - int(kept.sum())
+    significant = values > max(n, d) * EPS * max(values.max(initial=0.0), 1.0)
+    lost = d - int(significant.sum())
     warnings = [f"In {lost} of {d} directions no class varies: they are left out. Set `shrinkage` to keep them."]
-    return axes[kept].T / values[kept], warnings if lost else []
+    return axes[significant].T / values[significant], warnings if lost else []
 
 
 def whitening_of(scatter: Matrix, shrinkage: float) -> Matrix | None:

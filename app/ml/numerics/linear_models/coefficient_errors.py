@@ -74,7 +74,7 @@ class Inference(NamedTuple):
             return self.sigma
         return float(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else float("nan")
 
-    def reach(self, centred: Matrix, confidence: float, own: float = 0.0) -> Vector:
+    def reach(self, centred: Matrix, confidence: float, own_term: float = 0.0) -> Vector:
         """Half the width of the interval of the prediction at inputs less their mean (n, d); infinite if unknown.
 
         own: the share of a row's own noise variance in it: 0 for the mean, 1 for a new row of weight 1.
@@ -84,7 +84,7 @@ class Inference(NamedTuple):
             return np.full(len(centred), np.inf)
         factor = scipy.special.ndtri(tail) if self.sigma is not None else scipy.special.stdtrit(self.freedom, tail)
         level = 0.0 if self.intercept is None else 1 / self.weight
-        return np.asarray(factor * self.noise * np.sqrt(own + level + ((centred @ self.factor) ** 2).sum(axis=1)))
+        return np.asarray(factor * self.noise * np.sqrt(own_term + level + ((centred @ self.factor) ** 2).sum(axis=1)))
 
     def parameters(self, units: Affine | None = None) -> tuple[Vector, Matrix]:
         """Intercept and coefficients (1 + d,), and R (1 + d, r): RRᵀ is their covariance for noise of size 1/weight.
@@ -132,7 +132,7 @@ class Inference(NamedTuple):
         p = self.p_values(t)
         chi2 = self.square / (self.sigma or 1.0) ** 2
         plausible = self.sigma is not None and self.freedom > 0
-        kept = root if self._shifted(units) else root[1:]
+        root_of_columns = root if self._shifted(units) else root[1:]
         return {
             "standard_errors": as_json(errors[1:]),
             "t_values": as_json(t[1:]),
@@ -140,7 +140,9 @@ class Inference(NamedTuple):
             "intercept_standard_error": as_json(errors[0]),
             "intercept_t_value": as_json(t[0]),
             "intercept_p_value": as_json(p[0]),
-            "covariance": as_json(self.noise**2 * (kept @ kept.T)) if len(errors) <= LARGEST_COVARIANCE else None,
+            "covariance": as_json(self.noise**2 * (root_of_columns @ root_of_columns.T))
+            if len(errors) <= LARGEST_COVARIANCE
+            else None,
             "residual_standard_deviation": as_json(np.sqrt(self.square / self.freedom)) if self.freedom > 0 else None,
             "degrees_of_freedom": self.freedom,
             "chi2": as_json(chi2),

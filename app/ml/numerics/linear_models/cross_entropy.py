@@ -92,8 +92,8 @@ class CrossEntropy:
     def start(self) -> Vector:
         """No influence of the inputs, and the observed share of each class."""
         share = self.weights @ self.targets
-        rest = self.weights @ (1 - self.targets)
-        odds = np.log(share) - (np.log(rest) if len(share) == 1 else np.log(share).mean())
+        complement = self.weights @ (1 - self.targets)
+        odds = np.log(share) - (np.log(complement) if len(share) == 1 else np.log(share).mean())
         return np.vstack([np.zeros((self.x.shape[1], len(share))), odds]).ravel()
 
     def linear(self, point: Vector) -> Linear:
@@ -135,14 +135,14 @@ class CrossEntropy:
     def _single_precision_hessian(self, point: Vector) -> Matrix:
         """The Hessian for two classes, from products in 32 bits of rows that are read once."""
         coef, constant = self.plain(self.unpacked(point))
-        d, one = len(coef), np.ascontiguousarray(coef[:, 0])
+        d, first_coef = len(coef), np.ascontiguousarray(coef[:, 0])
 
         def part(section: slice) -> tuple[Matrix, Vector, float]:
             products, sums, mass = np.zeros((d, d)), np.zeros(d), 0.0
             for rows in self.blocks(section):
                 x = self.x[rows]
                 spread, scaled = np.empty(len(x)), np.empty(x.shape, np.float32)
-                row_sums.spread_rows(x, self.weights[rows], one, constant.item(), spread, scaled)
+                row_sums.spread_rows(x, self.weights[rows], first_coef, constant.item(), spread, scaled)
                 products += scaled.T @ scaled
                 sums += spread.astype(np.float32) @ scaled
                 mass += float(spread @ spread)
@@ -172,15 +172,15 @@ class CrossEntropy:
         (pairs,) = row_blocks.summed(part, len(self.x), s * (d + 1))
         crossed = pairs.reshape(s, d + 1, s, d + 1)
         blocks = np.zeros((d + 1, s, d + 1, s))
-        for i, own in enumerate(self.each_score(point)):
-            blocks[:, i, :, i] = own
+        for i, block_hessian in enumerate(self.each_score(point)):
+            blocks[:, i, :, i] = block_hessian
             for j in range(i):
                 gram = crossed[i, :, j]
                 blocks[:, i, :, j] = blocks[:, j, :, i] = -self.about_means(gram[:-1, :-1], gram[-1, :-1], gram[-1, -1])
-        own = np.arange(d + 1)
+        block_hessian = np.arange(d + 1)
         for i in range(s):
-            blocks[own, i, own, i] += self.penalty
-        blocks[own, :, own, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
+            blocks[block_hessian, i, block_hessian, i] += self.penalty
+        blocks[block_hessian, :, block_hessian, :] += np.einsum("isis->", blocks) / ((d + 1) * s * s)
         return blocks.reshape((d + 1) * s, (d + 1) * s)
 
     def each_score(self, point: Vector) -> NDArray[np.float64]:
@@ -201,7 +201,7 @@ class CrossEntropy:
             return products, sums, mass
 
         parts = row_blocks.summed(part, len(self.x), s * (d + 1))
-        return np.stack([self.about_means(*one) for one in zip(*parts, strict=True)])
+        return np.stack([self.about_means(*terms) for terms in zip(*parts, strict=True)])
 
     def errors(self, point: Vector, weight: float) -> NDArray[np.float64]:
         """F (d + 1, s, m): FFᵀ is the inverse Hessian of the whole loss, of rows with this sum of weights.

@@ -59,17 +59,17 @@ def minimum(loss: CrossEntropy, start: Vector, watch: Watch, params: CrossEntrop
 
     warm: the start is near the minimum already.
     """
-    found, (d, s) = Minimum(start, converged=False, iterations=0), (loss.x.shape[1], loss.targets.shape[1])
+    best, (d, s) = Minimum(start, converged=False, iterations=0), (loss.x.shape[1], loss.targets.shape[1])
     arrays = sparse(loss.x) is None
-    if params.solver == "auto" and arrays and s > 1 and found.x.size > FEW_UNKNOWNS and d <= WIDE:
+    if params.solver == "auto" and arrays and s > 1 and best.x.size > FEW_UNKNOWNS and d <= WIDE:
         for steps, curvature in ((FIRST_STEPS, at_the_start), (ROUGH_STEPS, score_by_score)):
-            most = min(steps, params.max_iter - found.iterations)
-            rough = quasi_newton(loss, curvature(loss, found.x), found.x, tol=params.tol, max_iter=most, watch=watch)
-            found = rough._replace(iterations=found.iterations + rough.iterations)
-            if found.converged or watch.stopped or found.iterations == params.max_iter:
-                return found
-    last = _thorough(params, loss, found.x, params.max_iter - found.iterations, watch, warm=warm)
-    return last._replace(iterations=found.iterations + last.iterations)
+            most = min(steps, params.max_iter - best.iterations)
+            rough = quasi_newton(loss, curvature(loss, best.x), best.x, tol=params.tol, max_iter=most, watch=watch)
+            best = rough._replace(iterations=best.iterations + rough.iterations)
+            if best.converged or watch.stopped or best.iterations == params.max_iter:
+                return best
+    last = _thorough(params, loss, best.x, params.max_iter - best.iterations, watch, warm=warm)
+    return last._replace(iterations=best.iterations + last.iterations)
 
 
 def _thorough(

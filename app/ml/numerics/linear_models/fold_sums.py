@@ -16,7 +16,7 @@ from app.ml.numerics.linear_models.lasso_path import Moments
 
 BLOCK = 1024
 """Rows worked on at a time."""
-FAR = 1e3
+MIN_FAR_RATIO = 1e3
 """Squares of an origin over those about it from which a column is far away: three digits."""
 
 
@@ -78,13 +78,13 @@ class Sums(NamedTuple):
         crossed = np.outer(whole, start)
         gram = (scaled.T @ scaled).toarray() - crossed - crossed.T + weight * np.outer(start, start)
         product, inputs = x.T @ (w * b) - target * start, whole - weight * start
-        if (far := np.flatnonzero(weight * start**2 > FAR * np.maximum(gram.diagonal(), 0.0))).size:
-            apart = x.csr[:, far].toarray() - start[far]
-            pull = apart * w[:, None]
+        if (far := np.flatnonzero(weight * start**2 > MIN_FAR_RATIO * np.maximum(gram.diagonal(), 0.0))).size:
+            shifted = x.csr[:, far].toarray() - start[far]
+            pull = shifted * w[:, None]
             product[far], inputs[far] = pull.T @ b, pull.sum(axis=0)
             gram[far] = (x.T @ pull).T - np.outer(inputs[far], start)
             gram[:, far] = gram[far].T
-            gram[np.ix_(far, far)] = apart.T @ pull
+            gram[np.ix_(far, far)] = shifted.T @ pull
         return cls(gram, product, float(w @ (b * b)), inputs, target, weight)
 
     @classmethod

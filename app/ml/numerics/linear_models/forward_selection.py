@@ -15,7 +15,7 @@ from app.ml.numerics.linear_algebra.solve import EPS
 DEPENDENT = 1e-8
 """A column of which less than this share of its squares is its own adds nothing to the chosen ones."""
 
-SMALLEST = 1e-280
+MIN_COLUMN_SIZE = 1e-280
 """A column of smaller numbers counts as constant: coefficients would be too large for a number."""
 
 
@@ -37,37 +37,39 @@ class Standard(NamedTuple):
     def of(cls, data: Data) -> Self:
         columns = np.flatnonzero(data.levels == 0)
         x = data.x[:, columns]
-        known = ~np.isnan(x)
-        weights = data.weights[:, None] * known
+        is_present = ~np.isnan(x)
+        weights = data.weights[:, None] * is_present
         mass = np.maximum(weights.sum(axis=0), np.finfo(np.float64).tiny)
-        size = np.maximum(np.abs(np.where(known, x, 0.0)).max(axis=0, initial=0.0), SMALLEST)
-        near_one = np.where(known, x, 0.0) / size  # its squares are numbers, whatever the unit
+        size = np.maximum(np.abs(np.where(is_present, x, 0.0)).max(axis=0, initial=0.0), MIN_COLUMN_SIZE)
+        near_one = np.where(is_present, x, 0.0) / size  # its squares are numbers, whatever the unit
         mean = (weights * near_one).sum(axis=0) / mass
-        rest = np.where(known, near_one - mean, 0.0)
-        spread = np.sqrt((weights * rest**2).sum(axis=0) / mass)
+        centred_rows = np.where(is_present, near_one - mean, 0.0)
+        spread = np.sqrt((weights * centred_rows**2).sum(axis=0) / mass)
         varies = spread > 4 * EPS
         columns, mean, deviation = columns[varies], (mean * size)[varies], (spread * size)[varies]
         root = np.sqrt(data.weights)[:, None]
         y = data.targets - data.weights @ data.targets / data.weights.sum()
-        return cls(columns, mean, deviation, root * rest[:, varies] / spread[varies], root * y)
+        return cls(columns, mean, deviation, root * centred_rows[:, varies] / spread[varies], root * y)
 
     def chosen(self, most: int) -> tuple[Labels, Vector]:
         """Up to so many columns (s,), by their places in `columns`, in the order taken; and the squares left before
         each and after all (s + 1,).
         """
-        rest, left = self.x.copy(), self.y.copy()
-        whole = (rest**2).sum(axis=0)
+        residual_columns, left = self.x.copy(), self.y.copy()
+        whole = (residual_columns**2).sum(axis=0)
         places: list[int] = []
         squares = [float((left**2).sum())]
         for _ in range(min(most, self.columns.size)):
-            own = (rest**2).sum(axis=0)
-            free = own > DEPENDENT * whole
-            taken = np.where(free, ((rest.T @ left) ** 2).sum(axis=1) / np.where(free, own, 1.0), 0.0)
+            residual_squares = (residual_columns**2).sum(axis=0)
+            free = residual_squares > DEPENDENT * whole
+            taken = np.where(
+                free, ((residual_columns.T @ left) ** 2).sum(axis=1) / np.where(free, residual_squares, 1.0), 0.0
+            )
             best = int(taken.argmax())
             if taken[best] <= 4 * EPS * squares[0]:
                 break
-            unit = rest[:, best] / np.sqrt(own[best])
-            rest -= np.outer(unit, unit @ rest)
+            unit = residual_columns[:, best] / np.sqrt(residual_squares[best])
+            residual_columns -= np.outer(unit, unit @ residual_columns)
             left -= np.outer(unit, unit @ left)
             places.append(best)
             squares.append(float((left**2).sum()))

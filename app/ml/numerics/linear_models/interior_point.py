@@ -21,13 +21,13 @@ from app.ml.numerics.optimise.gradient_descent import Bottom
 
 BLOCK = 1024
 """Rows worked on at a time."""
-SHORT = 0.995
+STEP_TO_BOUNDARY = 0.995
 """Share of the way to the nearest bound that a step takes."""
 PATIENCE = 10
 """Iterations without a smaller gap after which rounding has the better of it."""
 ROUNDING = 8 * EPS
 """Share of the loss at zero, and of its slope, that is rounding."""
-SHORTEST = EPS**8
+MIN_DISTANCE_RATIO = EPS**8
 """Distances of a row to its corner, over what its dual may move, of which the reciprocals still multiply."""
 DEPENDENT = 1e-10
 """Share of the largest eigenvalue of the columns' products below which columns are looked at more closely."""
@@ -76,8 +76,8 @@ def minimise(problem: Corners, tol: float, max_iter: int, watch: Watch) -> Prove
     if basis is None:
         return _follow(problem, tol, max_iter, watch)
     penalty = problem.penalty @ (basis * basis)
-    found = _follow(problem._replace(a=problem.a @ basis, penalty=penalty), tol, max_iter, watch)
-    return found._replace(point=basis @ found.point)
+    inner = _follow(problem._replace(a=problem.a @ basis, penalty=penalty), tol, max_iter, watch)
+    return inner._replace(point=basis @ inner.point)
 
 
 def _basis(problem: Corners) -> Matrix | None:
@@ -93,8 +93,8 @@ def _basis(problem: Corners) -> Matrix | None:
         if m <= n and values[0] > DEPENDENT * values[-1]:
             return None
         _, lengths, directions = scipy.linalg.svd(a, full_matrices=False)
-        kept = lengths > max(n, m) * EPS * lengths.max(initial=0.0)
-        return np.asarray(directions[kept].T * (np.sqrt(n) / lengths[kept]))
+        significant = lengths > max(n, m) * EPS * lengths.max(initial=0.0)
+        return np.asarray(directions[significant].T * (np.sqrt(n) / lengths[significant]))
     if free.all() or (~free).sum() <= n:
         return None
     root = np.sqrt(problem.penalty[~free])
@@ -107,21 +107,21 @@ def _basis(problem: Corners) -> Matrix | None:
 def proven(function: MeanLoss, tol: float, max_iter: int, watch: Watch) -> Bottom:
     """The minimum of a loss with a corner, score by score. `watch` receives the sums; the others may fall to 0."""
     weights, point, iterations = function.weights, function.zero, 0
-    kept = np.square(function.x).any(axis=0)  # the others are too short to be divided by
+    usable = np.square(function.x).any(axis=0)  # the others are too short to be divided by
     values = weights @ np.abs(function.targets)  # at zero
     gaps = values.copy()
     for c, target in enumerate(function.targets.T):
         absolute = function.kind is Loss.ABSOLUTE
         lower, upper = (-weights, weights) if absolute else weights * [np.minimum(target, 0), np.maximum(target, 0)]
-        problem = Corners(function.x[:, kept], target, lower, upper, function.penalty[kept, 0])
+        problem = Corners(function.x[:, usable], target, lower, upper, function.penalty[usable, 0])
 
         def watch_one(value: float, gap: float, c: int = c) -> None:
             values[c], gaps[c] = value, gap
             watch(float(values.sum()), float(gaps.sum()))
 
-        found = minimise(problem, tol, max_iter - iterations, watch_one)
-        point[kept, c], gaps[c] = found.point, found.gap
-        iterations += found.iterations
+        solved = minimise(problem, tol, max_iter - iterations, watch_one)
+        point[usable, c], gaps[c] = solved.point, solved.gap
+        iterations += solved.iterations
     return Bottom(point, converged=bool(gaps.sum() <= tol * values.sum()), iterations=iterations)
 
 
@@ -146,12 +146,14 @@ def _follow(problem: Corners, tol: float, max_iter: int, watch: Watch) -> Proven
     return best._replace(gap=max(best.gap - rounding, 0.0))
 
 
-def _is_inside(problem: Corners, at: _Iterate) -> bool:
+def _is_inside(problem: Corners, iterate: _Iterate) -> bool:
     """True if there is a next step: rows that are fitted to the last bit have none."""
-    room, depth = problem.upper - at.dual, at.dual - problem.lower
+    room, depth = problem.upper - iterate.dual, iterate.dual - problem.lower
     if min(room.min(), depth.min()) <= 0:
         return False
-    return bool(np.isfinite(at.point).all() and (at.above / room + at.below / depth).min() > SHORTEST)
+    return bool(
+        np.isfinite(iterate.point).all() and (iterate.above / room + iterate.below / depth).min() > MIN_DISTANCE_RATIO
+    )
 
 
 def _measured(problem: Corners, iterate: _Iterate) -> tuple[float, float]:
@@ -170,48 +172,48 @@ def _measured(problem: Corners, iterate: _Iterate) -> tuple[float, float]:
     return value, min(float(gap), value)
 
 
-def _step(problem: Corners, at: _Iterate) -> _Iterate:
+def _step(problem: Corners, iterate: _Iterate) -> _Iterate:
     """Mehrotra's predictor, which finds how far the bounds let a step go, and his corrector."""
-    room, depth = problem.upper - at.dual, at.dual - problem.lower
-    curvature = 1 / (at.above / room + at.below / depth)
-    r = problem.target - problem.a @ at.point
-    pull = problem.penalty * at.point - problem.a.T @ at.dual
+    room, depth = problem.upper - iterate.dual, iterate.dual - problem.lower
+    curvature = 1 / (iterate.above / room + iterate.below / depth)
+    r = problem.target - problem.a @ iterate.point
+    pull = problem.penalty * iterate.point - problem.a.T @ iterate.dual
     solve = positive_solver(_gram(problem.a, curvature) + np.diag(problem.penalty))
 
     def towards(above: Vector, below: Vector) -> _Iterate:
         """To where the products with room and depth have these values, in first order."""
-        rest = r - above / room + below / depth
-        point = solve(problem.a.T @ (curvature * rest) - pull)
-        dual = curvature * (rest - problem.a @ point)
+        remaining = r - above / room + below / depth
+        point = solve(problem.a.T @ (curvature * remaining) - pull)
+        dual = curvature * (remaining - problem.a @ point)
         return _Iterate(
             point,
-            (above + at.above * dual) / room - at.above,
-            (below - at.below * dual) / depth - at.below,
+            (above + iterate.above * dual) / room - iterate.above,
+            (below - iterate.below * dual) / depth - iterate.below,
             dual,
         )
 
     nothing = np.zeros_like(r)
     trial = towards(nothing, nothing)
-    share = _reach(problem, at, trial)
-    mean = (at.above @ room + at.below @ depth) / (2 * len(r))
-    there = at.moved(trial, share)
+    share = _reach(problem, iterate, trial)
+    mean = (iterate.above @ room + iterate.below @ depth) / (2 * len(r))
+    there = iterate.moved(trial, share)
     left = (there.above @ (problem.upper - there.dual) + there.below @ (there.dual - problem.lower)) / (2 * len(r))
     aim = mean * (left / mean) ** 3
     step = towards(aim + trial.above * trial.dual, aim - trial.below * trial.dual)
-    return at.moved(step, min(1.0, SHORT * _reach(problem, at, step)))
+    return iterate.moved(step, min(1.0, STEP_TO_BOUNDARY * _reach(problem, iterate, step)))
 
 
-def _reach(problem: Corners, at: _Iterate, step: _Iterate) -> float:
+def _reach(problem: Corners, iterate: _Iterate, step: _Iterate) -> float:
     """The share of the step, at most 1, that stays within the bounds."""
-    room, depth = problem.upper - at.dual, at.dual - problem.lower
-    sides = ((at.above, step.above), (at.below, step.below), (room, -step.dual), (depth, step.dual))
+    room, depth = problem.upper - iterate.dual, iterate.dual - problem.lower
+    sides = ((iterate.above, step.above), (iterate.below, step.below), (room, -step.dual), (depth, step.dual))
     steepest = max(float((-move / here).max()) for here, move in sides)
     return 1.0 if steepest <= 1 else 1 / steepest
 
 
 def _gram(a: Matrix, weights: Vector) -> Matrix:
-    found, root = np.zeros((a.shape[1], a.shape[1])), np.sqrt(weights)
+    gram, root = np.zeros((a.shape[1], a.shape[1])), np.sqrt(weights)
     for start in range(0, len(a), BLOCK):
         part = a[start : start + BLOCK] * root[start : start + BLOCK, None]
-        found += part.T @ part
-    return found
+        gram += part.T @ part
+    return gram

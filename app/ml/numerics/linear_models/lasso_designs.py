@@ -62,8 +62,8 @@ def _of_rows(data: Data, left: Sequence[Labels], free: bool, pulled: bool) -> tu
     everything = np.arange(len(data.x))
 
     def without(rows: Labels) -> Design:
-        kept = data.take(np.setdiff1d(everything, rows)) if len(rows) else data
-        x, y, weights, means = kept.x, kept.y, kept.weights, Point(np.zeros(kept.x.shape[1]), 0.0)
+        remaining = data.take(np.setdiff1d(everything, rows)) if len(rows) else data
+        x, y, weights, means = remaining.x, remaining.y, remaining.weights, Point(np.zeros(remaining.x.shape[1]), 0.0)
         if free:
             inputs, target = centred(x, weights), centred(y[:, None], weights)
             x, y, means = inputs.x, target.x[:, 0], Point(inputs.mean, float(target.mean[0]))

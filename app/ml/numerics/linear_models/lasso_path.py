@@ -184,7 +184,7 @@ def sweep(gram: Matrix, half: float, coef: Vector, pull: Vector, active: Labels)
 
 @seldom
 def polished(  # noqa: PLR0917 - as `descend`
-    gram: Matrix, product: Vector, half: float, coef: Vector, active: Labels, found: Vector
+    gram: Matrix, product: Vector, half: float, coef: Vector, active: Labels, solved: Vector
 ) -> bool:
     """The minimum if these coefficients keep their signs and the others stay zero; False if they do not.
 
@@ -192,7 +192,7 @@ def polished(  # noqa: PLR0917 - as `descend`
     """
     count = 0
     for j in range(coef.size):
-        found[j] = 0.0
+        solved[j] = 0.0
         if coef[j] != 0:
             active[count] = j
             count += 1
@@ -209,7 +209,7 @@ def polished(  # noqa: PLR0917 - as `descend`
     for a in range(count):
         if right[a] * coef[active[a]] <= 0:
             return False
-        found[active[a]] = right[a] / scale[a]
+        solved[active[a]] = right[a] / scale[a]
     return True
 
 

@@ -58,9 +58,9 @@ class LassoRows:
             while gap > tol and path.sweeps[k] < max_iter:
                 moments = Moments(working.gram, self._product[working.columns], self._square)
                 start_here = np.pad(coef, (0, len(working.columns) - len(coef)))
-                found = moments.follow(np.array([penalty]), start_here, allowed, max_iter - int(path.sweeps[k]))
-                coef = found.coefs[0]
-                path.sweeps[k] += found.sweeps[0]
+                step = moments.follow(np.array([penalty]), start_here, allowed, max_iter - int(path.sweeps[k]))
+                coef = step.coefs[0]
+                path.sweeps[k] += step.sweeps[0]
                 residual, pull = self._residual(working, coef)
                 gap = self._gap(penalty / 2, residual, pull, coef)
                 if not working.add(np.flatnonzero(np.abs(pull) > penalty / 2)):

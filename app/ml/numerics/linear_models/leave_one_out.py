@@ -23,12 +23,12 @@ def left_out(x: Matrix, y: Matrix, weights: Vector, penalty: float, *, intercept
     others leave open, or determine only just.
     """
     inputs, targets, a, _ = weighted_rows(x, y, weights, intercept=intercept)
-    found = weighted_ridge(x, y, weights, penalty, intercept=intercept)
-    leverage = leverages(a, penalty) if penalty else _squared_lengths(a @ found.covariance_factor())
-    own = weights / weights.sum() if intercept else np.zeros(len(x))
-    rest = 1 - own - leverage
-    rest[rest < UNDECIDED] = np.nan
-    return np.asarray(y - (targets.x - inputs.x @ found.coef) / rest[:, None])
+    ridge = weighted_ridge(x, y, weights, penalty, intercept=intercept)
+    leverage = leverages(a, penalty) if penalty else _squared_lengths(a @ ridge.covariance_factor())
+    weight_shares = weights / weights.sum() if intercept else np.zeros(len(x))
+    remaining = 1 - weight_shares - leverage
+    remaining[remaining < UNDECIDED] = np.nan
+    return np.asarray(y - (targets.x - inputs.x @ ridge.coef) / remaining[:, None])
 
 
 def leverages(a: Matrix, penalty: float) -> Vector:

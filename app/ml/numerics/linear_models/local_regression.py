@@ -16,7 +16,7 @@ from app.ml.numerics.clustering.seeding import canonical_order
 
 BLOCK = 2**20
 """Numbers worked on at a time."""
-FARTHEST = 1e150
+MAX_COORDINATE = 1e150
 """Coordinates beyond which a query counts as no farther: its squared distances, too, are numbers."""
 SOUND = 1e-8
 """Least eigenvalue, of the largest 1, with which the normal equations are trusted."""
@@ -53,7 +53,7 @@ def probe_count(n: float) -> float:
 def blocks(x: Matrix, rows: Matrix) -> Iterator[tuple[slice, Matrix]]:
     """Blocks of the queries x (n, d), with their squared distances to all rows."""
     step = max(1, BLOCK // (len(rows) * (rows.shape[1] + 2)))
-    near = np.clip(x, -FARTHEST, FARTHEST)
+    near = np.clip(x, -MAX_COORDINATE, MAX_COORDINATE)
     for start in range(0, len(x), step):
         block = slice(start, start + step)
         yield block, scipy.spatial.distance.cdist(near[block], rows, "sqeuclidean")  # the same beside any others
@@ -109,10 +109,10 @@ def choose_width(x: Matrix, y: Vector, weights: Vector, predict: Predictor) -> f
     probes = canonical_order(x)[probes]
     losses = np.zeros(len(WIDTHS))
     for block, squares in blocks(x[probes], x):
-        own = probes[block]
+        probed_rows = probes[block]
         counted = np.where(squares > 0, weights, 0.0)
         some = counted.any(axis=1)
         for place, width in enumerate(WIDTHS * unit):
-            predictions = predict(x[own[some]], squares[some], counted[some], float(width))
-            losses[place] += weights[own[some]] @ (y[own[some]] - predictions) ** 2
+            predictions = predict(x[probed_rows[some]], squares[some], counted[some], float(width))
+            losses[place] += weights[probed_rows[some]] @ (y[probed_rows[some]] - predictions) ** 2
     return float(WIDTHS[losses.argmin()] * unit)

@@ -36,8 +36,8 @@ class MeanLossSolver(Protocol):
 def mean_loss_minimum(function: MeanLoss, start: Matrix, params: MeanLossSolver, watch: Callable[..., None]) -> Bottom:
     """start: (d + 1, s), which the interior point method does not need. Losses with a corner may end beside it."""
     if params.solver == "search":
-        found = by_feel(function, start, params.max_iter, watch)
-        return found._replace(converged=found.converged and function.kind.smooth)
+        bottom = by_feel(function, start, params.max_iter, watch)
+        return bottom._replace(converged=bottom.converged and function.kind.smooth)
     if params.learning_rate is not None:
         return steepest(
             function, start, rate=params.learning_rate, tol=params.tol, max_iter=params.max_iter, watch=watch
@@ -52,11 +52,11 @@ def mean_loss_minimum(function: MeanLoss, start: Matrix, params: MeanLossSolver,
             begun = _by_curvature(sums, begun, params, watch)
             if not begun.converged and begun.iterations < params.max_iter:
                 begun = begun._replace(point=sums.lowest_from(begun.point))
-    found = _by_curvature(function, begun, params, watch)
-    if found.converged or found.iterations >= params.max_iter:
-        return found
-    last = accelerated(function, found.point, params.tol, params.max_iter - found.iterations, watch)
-    return last._replace(iterations=found.iterations + last.iterations)
+    bottom = _by_curvature(function, begun, params, watch)
+    if bottom.converged or bottom.iterations >= params.max_iter:
+        return bottom
+    last = accelerated(function, bottom.point, params.tol, params.max_iter - bottom.iterations, watch)
+    return last._replace(iterations=bottom.iterations + last.iterations)
 
 
 def _by_curvature(function: Function, begun: Bottom, params: MeanLossSolver, watch: Callable[..., None]) -> Bottom:
@@ -72,6 +72,6 @@ def _by_curvature(function: Function, begun: Bottom, params: MeanLossSolver, wat
         return False
 
     left = max(params.max_iter - begun.iterations, 1)
-    found = lbfgs(value_and_slope, start.ravel(), tol=params.tol, max_iter=left, watch=seen)
-    point = found.x.reshape(start.shape) if found.iterations else start
-    return Bottom(point, found.converged, begun.iterations + found.iterations)
+    descent = lbfgs(value_and_slope, start.ravel(), tol=params.tol, max_iter=left, watch=seen)
+    point = descent.x.reshape(start.shape) if descent.iterations else start
+    return Bottom(point, descent.converged, begun.iterations + descent.iterations)

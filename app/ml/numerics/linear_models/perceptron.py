@@ -54,20 +54,20 @@ def perceptron_pass(  # noqa: PLR0917 - a kernel takes its arguments by position
     mistakes = 0
     for turn in range(order.size):
         i = order[turn]
-        own = codes[i]
+        code = codes[i]
         for c in range(1 if k == 2 else 0, k):
             scores[c] = _score(x[i], coef[c], constant)
         if k == 2:
             scores[0] = -scores[1]
         rivals = -1  # the class itself is counted too
         for c in range(k):
-            rivals += scores[c] >= scores[own]
+            rivals += scores[c] >= scores[code]
         if rivals > 0:
             mistakes += 1
             counts[i] += 1
             for c in range(k):
-                if scores[c] >= scores[own]:
-                    step = weights[i] if c == own else -weights[i] / rivals
+                if scores[c] >= scores[code]:
+                    step = weights[i] if c == code else -weights[i] / rivals
                     for j in range(d):
                         coef[c, j] += step * x[i, j]
                         drift[c, j] += (rounds + turn) * step * x[i, j]

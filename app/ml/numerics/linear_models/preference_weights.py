@@ -31,13 +31,13 @@ class PreferenceWeights(NamedTuple):
 
     def spreads(self, differences: Matrix) -> Vector:
         """(n,) standard deviation of wᵀδ for each row δ."""
-        found: Vector = np.linalg.norm(scipy.linalg.solve_triangular(self.factor, differences.T, lower=True), axis=0)
-        return found
+        spreads: Vector = np.linalg.norm(scipy.linalg.solve_triangular(self.factor, differences.T, lower=True), axis=0)
+        return spreads
 
     def draws(self, normal: Matrix) -> Matrix:
         """(d, k) weights of the posterior from independent standard normal numbers (d, k)."""
-        found: Matrix = self.mean[:, None] + scipy.linalg.solve_triangular(self.factor, normal, lower=True, trans="T")
-        return found
+        draws: Matrix = self.mean[:, None] + scipy.linalg.solve_triangular(self.factor, normal, lower=True, trans="T")
+        return draws
 
 
 def preference_weights(differences: Matrix, share: Vector, penalty: float) -> PreferenceWeights:
@@ -50,14 +50,14 @@ def preference_weights(differences: Matrix, share: Vector, penalty: float) -> Pr
     d, targets = differences.shape[1], share[:, None]
 
     def loss(w: Vector) -> tuple[float, Vector]:
-        found = likelihood((differences @ w)[:, None], targets)
-        slope = differences.T @ found.slopes[:, 0] + penalty * w
-        return float(found.losses.sum() + 0.5 * penalty * w @ w), slope
+        terms = likelihood((differences @ w)[:, None], targets)
+        slope = differences.T @ terms.slopes[:, 0] + penalty * w
+        return float(terms.losses.sum() + 0.5 * penalty * w @ w), slope
 
     def curvature(w: Vector) -> Matrix:
         p = scipy.special.expit(differences @ w)
         scaled = differences * np.sqrt(p * (1 - p))[:, None]
         return np.asarray(scaled.T @ scaled + penalty * np.eye(d))
 
-    found = newton(loss, curvature, np.zeros(d), tol=TOL, max_iter=MOST_STEPS, watch=lambda *_: False)
-    return PreferenceWeights(found.x, scipy.linalg.cholesky(curvature(found.x), lower=True))
+    minimum = newton(loss, curvature, np.zeros(d), tol=TOL, max_iter=MOST_STEPS, watch=lambda *_: False)
+    return PreferenceWeights(minimum.x, scipy.linalg.cholesky(curvature(minimum.x), lower=True))

@@ -44,8 +44,8 @@ class Spectrum(NamedTuple):
             both = scipy.linalg.qr(both, mode="r")[0][: both.shape[1]]  # the same products, fewer rows
         u, values, right = scipy.linalg.svd(both[:, :d], full_matrices=False)
         product = u.T @ both[:, d:]
-        rest = float((both[:, d:] ** 2).sum() - (product**2).sum())
-        return cls(values, right, product, max(rest, 0.0), mean, middle, len(root), intercept)
+        residual_squares = float((both[:, d:] ** 2).sum() - (product**2).sum())
+        return cls(values, right, product, max(residual_squares, 0.0), mean, middle, len(root), intercept)
 
     def grid(self) -> Vector:
         """Penalties in descending order."""
@@ -87,9 +87,9 @@ def cross_validate(data: Data, penalties: Vector, folds: Labels, *, intercept: b
     """
     losses = []
     for fold in range(int(folds.max()) + 1):
-        kept, left = data.take(folds != fold), data.take(folds == fold)
-        found = Spectrum.of(kept.x, kept.signs, kept.weights, intercept=intercept)
-        coefs = found.coefs(penalties * kept.weights.sum() / data.weights.sum())
-        wrong = (left.signs - found.middle)[:, None, :] - np.einsum("nd,mdk->nmk", left.x - found.mean, coefs)
+        training, left = data.take(folds != fold), data.take(folds == fold)
+        spectrum = Spectrum.of(training.x, training.signs, training.weights, intercept=intercept)
+        coefs = spectrum.coefs(penalties * training.weights.sum() / data.weights.sum())
+        wrong = (left.signs - spectrum.middle)[:, None, :] - np.einsum("nd,mdk->nmk", left.x - spectrum.mean, coefs)
         losses.append(np.average((wrong**2).sum(axis=2), axis=0, weights=left.weights))
     return Errors(np.mean(losses, axis=0), np.std(losses, axis=0, ddof=1) / np.sqrt(len(losses)))

@@ -42,6 +42,6 @@ class ScaledColumns(NamedTuple):
 
     def __matmul__(self, pull: Matrix) -> Matrix:
         """pull: (n, s)."""
-        own, sums = self.of, pull.sum(axis=0)
-        inner = (own.rows.T @ pull - np.outer(own.mean, sums)) / own.unit[:, None]
-        return np.vstack([inner, own.constant * sums])
+        scaled, sums = self.of, pull.sum(axis=0)
+        inner = (scaled.rows.T @ pull - np.outer(scaled.mean, sums)) / scaled.unit[:, None]
+        return np.vstack([inner, scaled.constant * sums])

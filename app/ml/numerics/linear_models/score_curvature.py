@@ -50,11 +50,13 @@ def at_the_start(loss: CrossEntropy, _point: Vector) -> Solve:
 
 def score_by_score(loss: CrossEntropy, point: Vector) -> Solve:
     """Times a vector, the inverse of the Hessian at `point` without what pairs of scores have in it. s > 1."""
-    own = np.arange(loss.x.shape[1] + 1)
+    diagonal = np.arange(loss.x.shape[1] + 1)
     blocks = loss.each_score(point)
-    blocks[:, own, own] += loss.penalty
+    blocks[:, diagonal, diagonal] += loss.penalty
     # The constant of a score, which has no penalty, and directions that are only rounding must not be flat.
-    blocks[:, own, own] += FLAT * np.einsum("ijj->i", blocks)[:, None] / len(own) + np.finfo(np.float64).tiny
+    blocks[:, diagonal, diagonal] += (
+        FLAT * np.einsum("ijj->i", blocks)[:, None] / len(diagonal) + np.finfo(np.float64).tiny
+    )
     factors = [scipy.linalg.cholesky(block, lower=True, check_finite=False) for block in blocks]
 
     def solve(vector: Vector) -> Vector:

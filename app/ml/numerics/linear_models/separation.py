@@ -35,9 +35,9 @@ def separates(scores: Matrix, targets: Matrix) -> bool:
     return bool((right > np.where(targets > 0, -np.inf, scores).max(axis=1)).all())
 
 
-def separation_warnings(scores: Matrix, targets: Matrix, *, apart: bool, penalised: bool) -> Iterator[str]:
+def separation_warnings(scores: Matrix, targets: Matrix, *, separated: bool, penalised: bool) -> Iterator[str]:
     """Sentences on probabilities of 1, which only a penalty keeps from being exactly that. apart: as `separates`."""
-    if apart:
+    if separated:
         yield SEPARABLE if penalised else UNBOUNDED
     elif not penalised and (losses(scores, targets) < SURE).any():
         yield NEARLY_UNBOUNDED

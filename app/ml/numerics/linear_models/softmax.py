@@ -42,13 +42,13 @@ def one_of_two(odds: float) -> Matrix:
 
 
 def _share(against: float) -> float:
-    least = LARGEST if against > LARGEST else against  # noqa: FURB136  `min` takes ten times as long
+    least = MAX_EXPONENT if against > MAX_EXPONENT else against  # noqa: FURB136  `min` takes ten times as long
     return 1.0 / (1.0 + float(np.exp(least)))
 
 
-LARGEST = 709.0
+MAX_EXPONENT = 709.0
 """e^710 is infinite."""
-_LARGEST, _ONE = np.array(LARGEST), np.array(1.0)
+_LARGEST, _ONE = np.array(MAX_EXPONENT), np.array(1.0)
 """Arrays, as a number is made one with each use, for as long as a row takes."""
 
 
@@ -75,12 +75,12 @@ def likelihood(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> Likelihoo
         loss = np.maximum(z, 0)
         loss -= z * t  # exactly 0 on the right side
         loss += np.log1p(small)
-        own = np.where(z < 0, small, 1.0)
-        own /= np.add(small, 1, out=small)
-        own -= t
-        return Likelihood(loss, own[:, None])
-    found = _beside_own(scores, targets)
-    return Likelihood(found.losses, (found.shares / (1 + found.rest)).T - targets)
+        slopes = np.where(z < 0, small, 1.0)
+        slopes /= np.add(small, 1, out=small)
+        slopes -= t
+        return Likelihood(loss, slopes[:, None])
+    parts = _beside_own(scores, targets)
+    return Likelihood(parts.losses, (parts.shares / (1 + parts.rest)).T - targets)
 
 
 class _BesideOwn(NamedTuple):
@@ -100,5 +100,5 @@ def _beside_own(scores: Matrix, targets: Matrix | NDArray[np.bool_]) -> _BesideO
     classes -= highest
     shares = np.exp(classes, out=classes)
     best = shares == 1
-    rest = np.add.reduce(np.where(best, 0.0, shares), axis=0) + (np.add.reduce(best, axis=0) - 1)
-    return _BesideOwn(highest + np.log1p(rest), shares, rest)
+    other_shares = np.add.reduce(np.where(best, 0.0, shares), axis=0) + (np.add.reduce(best, axis=0) - 1)
+    return _BesideOwn(highest + np.log1p(other_shares), shares, other_shares)

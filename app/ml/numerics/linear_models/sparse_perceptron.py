@@ -49,25 +49,25 @@ def _pass(  # noqa: PLR0917 - a kernel takes its arguments by position
     mistakes = 0
     for turn in range(order.size):
         i = order[turn]
-        own = codes[i]
+        code = codes[i]
         for c in range(1 if k == 2 else 0, k):
             scores[c] = coef[c, d] * constant
-            for at in range(ends[i], ends[i + 1]):
-                scores[c] += coef[c, columns[at]] * values[at]
+            for entry in range(ends[i], ends[i + 1]):
+                scores[c] += coef[c, columns[entry]] * values[entry]
         if k == 2:
             scores[0] = -scores[1]
         rivals = -1  # the class itself is counted too
         for c in range(k):
-            rivals += scores[c] >= scores[own]
+            rivals += scores[c] >= scores[code]
         if rivals > 0:
             mistakes += 1
             counts[i] += 1
             for c in range(k):
-                if scores[c] >= scores[own]:
-                    step = weights[i] if c == own else -weights[i] / rivals
-                    for at in range(ends[i], ends[i + 1]):
-                        coef[c, columns[at]] += step * values[at]
-                        drift[c, columns[at]] += (rounds + turn) * step * values[at]
+                if scores[c] >= scores[code]:
+                    step = weights[i] if c == code else -weights[i] / rivals
+                    for entry in range(ends[i], ends[i + 1]):
+                        coef[c, columns[entry]] += step * values[entry]
+                        drift[c, columns[entry]] += (rounds + turn) * step * values[entry]
                     coef[c, d] += step * constant
                     drift[c, d] += (rounds + turn) * step * constant
     return mistakes

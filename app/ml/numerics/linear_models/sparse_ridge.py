@@ -60,14 +60,14 @@ def sparse_ridge(
     scale = 1 / (np.maximum(squares, 0.0) + penalty)
     matrix = scipy.sparse.linalg.LinearOperator((d, d), product, dtype=np.float64)
     nearby = scipy.sparse.linalg.LinearOperator((d, d), lambda x: scale * x, dtype=np.float64)
-    found, steps, converged = np.zeros((d, targets.shape[1])), list[None](), True
-    for column, target in zip(found.T, (targets - middle).T, strict=True):
+    coefs, steps, converged = np.zeros((d, targets.shape[1])), list[None](), True
+    for column, target in zip(coefs.T, (targets - middle).T, strict=True):
         column[:], failed = scipy.sparse.linalg.cg(
             matrix, back(weights * target), rtol=RESIDUAL, atol=0.0, maxiter=max_iter, M=nearby,
             callback=lambda _: steps.append(None),
         )  # fmt: skip
         converged &= failed == 0
-    return SparseRidge(found, middle - mean @ found, min(rows.shape), math.nan, len(steps), converged)
+    return SparseRidge(coefs, middle - mean @ coefs, min(rows.shape), math.nan, len(steps), converged)
 
 
 def _by_equations(

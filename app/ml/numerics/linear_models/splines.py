@@ -24,7 +24,7 @@ from app.ml.numerics.row_blocks import blocks
 
 MOST_KNOTS, FEWEST_KNOTS = 16, 5
 """Numbers of knots of a curve; where columns are too many for the fewest, they have lines."""
-WIDEST = 1000
+MAX_SPLINE_COLUMNS = 1000
 """Columns of the ridge regression that curves may take, all together, and at most as many as rows: the time of a step
 grows as their cube."""
 ROWS_A_KNOT = 3.0
@@ -73,7 +73,7 @@ def curve_columns(rows: float, curves: float) -> float:
 
 def _most_knots(rows: float, curves: float) -> int:
     """Largest number of knots of one of so many curves."""
-    return int(min(MOST_KNOTS, rows / ROWS_A_KNOT, min(WIDEST, rows) / max(1, curves) + 1))
+    return int(min(MOST_KNOTS, rows / ROWS_A_KNOT, min(MAX_SPLINE_COLUMNS, rows) / max(1, curves) + 1))
 
 
 class Smooth(NamedTuple):
@@ -132,10 +132,10 @@ class _Design(NamedTuple):
         units = np.where(spread > 1e-12 * np.maximum(1e-300, np.abs(centres)), np.where(two, 1.0, spread), 0.0)
         most = _most_knots(total, int((~two).sum()))
         knots = [np.zeros(0) if two[j] else _knots(x[:, j], weights, most) for j in range(d)]
-        turns = [_turn(own.size) for own in knots]
+        turns = [_turn(column_knots.size) for column_knots in knots]
         means = [
-            weights @ (_basis(x[:, j], own) @ turn) / total if own.size else np.zeros(0)
-            for j, (own, turn) in enumerate(zip(knots, turns, strict=True))
+            weights @ (_basis(x[:, j], column_knots) @ turn) / total if column_knots.size else np.zeros(0)
+            for j, (column_knots, turn) in enumerate(zip(knots, turns, strict=True))
         ]
         curves = [np.full(mean.size, 2 + place) for place, mean in enumerate(mean for mean in means if mean.size)]
         return cls(centres, units, knots, turns, means, np.concatenate([two.astype(np.intp), *curves]).astype(np.intp))
@@ -162,13 +162,13 @@ class _Design(NamedTuple):
 
     def curves(self, u: Vector, degrees: Vector) -> Curves:
         d = self.centres.size
-        most = max((own.size for own in self.knots), default=0)
+        most = max((column_knots.size for column_knots in self.knots), default=0)
         knots, heights, own_degrees = np.full((d, most), np.nan), np.zeros((d, most)), np.zeros(d)
         place, group = d, 2
-        for j, (own, turn, mean) in enumerate(zip(self.knots, self.turns, self.means, strict=True)):
-            if own.size:
+        for j, (column_knots, turn, mean) in enumerate(zip(self.knots, self.turns, self.means, strict=True)):
+            if column_knots.size:
                 part = u[place : place + mean.size]
-                knots[j, : own.size], heights[j, : own.size] = own, turn @ part - mean @ part
+                knots[j, : column_knots.size], heights[j, : column_knots.size] = column_knots, turn @ part - mean @ part
                 own_degrees[j] = degrees[group]
                 place, group = place + mean.size, group + 1
         return Curves(knots, heights, u[:d] * self._per_unit, self.centres, own_degrees)
@@ -187,9 +187,9 @@ def _knots(column: Vector, weights: Vector, most: int) -> Vector:
     reached = np.cumsum(weights[order])
     shares = 0.5 - 0.5 * np.cos(np.pi * np.arange(most) / (most - 1))
     places = np.searchsorted(reached, shares * reached[-1] * (1 - 1e-12))
-    found: Vector = np.unique(column[order[places]])
-    wide = np.diff(found, prepend=-np.inf) > 1e-9 * (found[-1] - found[0])
-    return found[wide] if wide.sum() >= FEWEST_KNOTS else np.zeros(0)
+    knots: Vector = np.unique(column[order[places]])
+    wide = np.diff(knots, prepend=-np.inf) > 1e-9 * (knots[-1] - knots[0])
+    return knots[wide] if wide.sum() >= FEWEST_KNOTS else np.zeros(0)
 
 
 def _turn(m: int) -> Matrix:

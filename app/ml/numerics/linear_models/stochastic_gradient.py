@@ -26,7 +26,7 @@ def row_loss(kind: int, scores: Vector, targets: Vector, slopes: Vector) -> floa
 
 @inner
 def _softmax(scores: Vector, targets: Vector, slopes: Vector) -> float:
-    largest, whole, own = scores[0], 0.0, 0.0
+    largest, whole, own_score = scores[0], 0.0, 0.0
     for c in range(1, scores.size):
         largest = max(largest, scores[c])
     for c in range(scores.size):
@@ -36,8 +36,8 @@ def _softmax(scores: Vector, targets: Vector, slopes: Vector) -> float:
         slopes[c] /= whole
         if targets[c] > 0:
             slopes[c] -= 1.0
-            own += scores[c]
-    loss: float = math.log(whole) + largest - own
+            own_score += scores[c]
+    loss: float = math.log(whole) + largest - own_score
     return loss
 
 
@@ -69,21 +69,21 @@ def _score(row: Vector, coef: Vector, constant: float) -> float:
 
 
 @inner
-def _product(one: Vector, other: Vector) -> float:
+def _product(first: Vector, other: Vector) -> float:
     """The sum over all columns of the first, in eight sums, which the processor adds at the same time."""
-    whole = one.size // 8 * 8
+    whole = first.size // 8 * 8
     a = b = c = d = e = f = g = h = 0.0
     for j in range(0, whole, 8):
-        a += one[j] * other[j]
-        b += one[j + 1] * other[j + 1]
-        c += one[j + 2] * other[j + 2]
-        d += one[j + 3] * other[j + 3]
-        e += one[j + 4] * other[j + 4]
-        f += one[j + 5] * other[j + 5]
-        g += one[j + 6] * other[j + 6]
-        h += one[j + 7] * other[j + 7]
-    for j in range(whole, one.size):
-        a += one[j] * other[j]
+        a += first[j] * other[j]
+        b += first[j + 1] * other[j + 1]
+        c += first[j + 2] * other[j + 2]
+        d += first[j + 3] * other[j + 3]
+        e += first[j + 4] * other[j + 4]
+        f += first[j + 5] * other[j + 5]
+        g += first[j + 6] * other[j + 6]
+        h += first[j + 7] * other[j + 7]
+    for j in range(whole, first.size):
+        a += first[j] * other[j]
     total: float = ((a + e) + (b + f)) + ((c + g) + (d + h))
     return total
 

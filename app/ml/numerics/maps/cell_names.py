@@ -16,14 +16,14 @@ def name_cells(
     cells: (n,) of the rows. codes: (n,) of their classes, -1 where there is none. A cell without classes is named "",
     and its share is 0.
     """
-    known = codes >= 0
-    pairs, place = np.unique(cells[known] * len(names) + codes[known], return_inverse=True)
-    mass = np.bincount(place, weights[known], pairs.size)
+    is_labelled = codes >= 0
+    pairs, place = np.unique(cells[is_labelled] * len(names) + codes[is_labelled], return_inverse=True)
+    mass = np.bincount(place, weights[is_labelled], pairs.size)
     cell, code = np.divmod(pairs, len(names))
     order = np.lexsort((code, -mass, cell))
     held, first = np.unique(cell[order], return_index=True)
     best = order[first]
-    found, shares = np.full(count, "", dtype=np.array(names).dtype), np.zeros(count)
-    found[held] = np.array(names)[code[best]]
+    name_of_cell, shares = np.full(count, "", dtype=np.array(names).dtype), np.zeros(count)
+    name_of_cell[held] = np.array(names)[code[best]]
     shares[held] = mass[best] / np.bincount(cell, mass, count)[held]
-    return found, shares
+    return name_of_cell, shares

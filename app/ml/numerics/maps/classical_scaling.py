@@ -38,15 +38,15 @@ class ClassicalScaling(NamedTuple):
     factor: Matrix
     """(n, p) SUΛ^−½, for eigenvalues above 0; p may be less than was wanted, and is 1 with zeros if there is none."""
 
-    def places(self, given: Matrix) -> Matrix:
+    def places(self, distances: Matrix) -> Matrix:
         """(b, p) of rows with dissimilarities (b, n), each by itself."""
-        return each_row((self.means - np.square(given)) / 2, self.factor)
+        return each_row((self.means - np.square(distances)) / 2, self.factor)
 
 
-def classical_scaling(given: Matrix, weights: Vector, components: int) -> ClassicalScaling:
+def classical_scaling(distances: Matrix, weights: Vector, components: int) -> ClassicalScaling:
     """given: (n, n) dissimilarities, all known, whose squares are finite. weights: (n,), above 0."""
     root, share = np.sqrt(weights / weights.max()), weights / weights.sum()
-    inner = np.square(given)
+    inner = np.square(distances)
     means = inner @ share
     inner -= means
     inner -= (means - share @ means)[:, None]
@@ -56,14 +56,14 @@ def classical_scaling(given: Matrix, weights: Vector, components: int) -> Classi
     inner /= 2
     total, squares = float(np.trace(inner)), float(np.einsum("ij,ij->", inner, inner))
     values, vectors = _spectrum(inner, components)
-    kept = values[:components] > len(given) * EPS * np.abs(values).max()
-    if not kept.any():
-        return ClassicalScaling(values, total, squares, means, np.zeros((len(given), 1)))
-    top = values[:components][kept]
-    factor = root[:, None] * vectors[:, :components][:, kept] / np.sqrt(top)
+    significant = values[:components] > len(distances) * EPS * np.abs(values).max()
+    if not significant.any():
+        return ClassicalScaling(values, total, squares, means, np.zeros((len(distances), 1)))
+    top = values[:components][significant]
+    factor = root[:, None] * vectors[:, :components][:, significant] / np.sqrt(top)
     unit = float(weights.max())
-    found = ClassicalScaling(values * unit, total * unit, squares * unit**2, means, factor)
-    return found._replace(factor=factor * signs(found.places(given)))
+    scaling = ClassicalScaling(values * unit, total * unit, squares * unit**2, means, factor)
+    return scaling._replace(factor=factor * signs(scaling.places(distances)))
 
 
 def signs(places: Matrix) -> Vector:

@@ -49,16 +49,16 @@ class Grid(NamedTuple):
     def pairs(self) -> Labels:
         """(e, 2) adjacent cells, the smaller number first, ascending."""
         cell = np.arange(self.cells).reshape(self.height, self.width)
-        found = [(cell[:, :-1], cell[:, 1:]), (cell[:-1], cell[1:])]
+        neighbours = [(cell[:, :-1], cell[:, 1:]), (cell[:-1], cell[1:])]
         if self.hexagonal:  # from even rows down to the left, from odd rows down to the right
-            found += [(cell[:-1:2, 1:], cell[1::2, :-1]), (cell[1:-1:2, :-1], cell[2::2, 1:])]
-        both = np.concatenate([np.stack([one.ravel(), other.ravel()], axis=1) for one, other in found])
+            neighbours += [(cell[:-1:2, 1:], cell[1::2, :-1]), (cell[1:-1:2, :-1], cell[2::2, 1:])]
+        both = np.concatenate([np.stack([first.ravel(), other.ravel()], axis=1) for first, other in neighbours])
         return np.asarray(both[np.lexsort(both.T[::-1])])
 
     def adjacent(self, first: Labels, second: Labels) -> NDArray[np.bool_]:
         """True where two cells (n,) are at distance 1."""
-        apart = self.positions[first] - self.positions[second]
-        return np.asarray(np.abs(np.square(apart).sum(axis=1) - 1) < 1e-9)
+        steps_between = self.positions[first] - self.positions[second]
+        return np.asarray(np.abs(np.square(steps_between).sum(axis=1) - 1) < 1e-9)
 
     def spread(self, values: Matrix, radius: float) -> Matrix:
         """(m, d) sums over all cells c of exp(−D²/(2·radius²)) times the values (m, d) of c, D the distance to c."""
@@ -67,21 +67,21 @@ class Grid(NamedTuple):
         down = bell(along[:, None] - along, radius)
         if not self.hexagonal:
             return np.asarray(_combined(down, self._across(0.0, radius), rows).reshape(values.shape))
-        found = np.zeros_like(rows)
+        rows_spread = np.zeros_like(rows)
         for to, start in product((0, 1), repeat=2):
             across = self._across(self.shift * (to - start), radius)
-            found[to::2] += _combined(down[to::2, start::2], across, rows[start::2])
-        return found.reshape(values.shape)
+            rows_spread[to::2] += _combined(down[to::2, start::2], across, rows[start::2])
+        return rows_spread.reshape(values.shape)
 
     def _across(self, shift: float, radius: float) -> Matrix:
         along = np.arange(self.width, dtype=np.float64)
         return bell(along[:, None] - along + shift, radius)
 
 
-def bell(apart: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+def bell(distances: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
     """exp(−D²/(2·radius²)) of distances D."""
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        return np.asarray(np.exp(-np.square(apart / radius) / 2))
+        return np.asarray(np.exp(-np.square(distances / radius) / 2))
 
 
 def _combined(down: Matrix, across: Matrix, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -99,7 +99,7 @@ def steps(grid: Grid, prototypes: Matrix) -> Vector:
 
 def u_matrix(grid: Grid, prototypes: Matrix) -> Vector:
     """(m,) mean distance of each prototype to those of the adjacent cells; 0 in a grid of one cell."""
-    pairs, apart = grid.pairs, steps(grid, prototypes)
+    pairs, distances = grid.pairs, steps(grid, prototypes)
     both = np.concatenate([pairs[:, 0], pairs[:, 1]])
-    sums = np.bincount(both, np.concatenate([apart, apart]), grid.cells)
+    sums = np.bincount(both, np.concatenate([distances, distances]), grid.cells)
     return np.asarray(sums / np.maximum(np.bincount(both, minlength=grid.cells), 1))

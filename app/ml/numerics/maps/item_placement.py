@@ -34,17 +34,18 @@ SAME = 1e-9
 """Dissimilarity, as a share of the largest of an item, that counts as none."""
 
 
-def place_items(given: Matrix, known: Matrix, weights: Vector) -> Matrix:
-    """(b, p) places of items with dissimilarities `given` (b, n), NaN where unknown, to items at `known` (n, p).
+def place_items(distances: Matrix, known_places: Matrix, weights: Vector) -> Matrix:
+    """(b, p) places of items of dissimilarities `distances` (b, n), to items at `known_places` (n, p).
 
     weights: (n,) of the known items. An item of which nothing is known is at their weighted mean.
     """
-    weights, known_columns = weights / weights.max(), np.ascontiguousarray(known.T)
-    step = max(1, NUMBERS // max(1, known.size))
+    weights, known_columns = weights / weights.max(), np.ascontiguousarray(known_places.T)
+    step = max(1, NUMBERS // max(1, known_places.size))
     placed = [
-        _placed(given[start : start + step], known, known_columns, weights) for start in range(0, len(given), step)
+        _placed(distances[start : start + step], known_places, known_columns, weights)
+        for start in range(0, len(distances), step)
     ]
-    return np.concatenate(placed) if placed else np.zeros((0, known.shape[1]))
+    return np.concatenate(placed) if placed else np.zeros((0, known_places.shape[1]))
 
 
 class _Items(NamedTuple):
@@ -64,18 +65,18 @@ class _Items(NamedTuple):
         return losses
 
 
-def _placed(given: Matrix, known: Matrix, known_columns: Matrix, weights: Vector) -> Matrix:
-    missing = np.isnan(given)
-    parts, wanted = np.where(missing, 0.0, weights), np.where(missing, 0.0, given)
+def _placed(distances: Matrix, known_places: Matrix, known_columns: Matrix, weights: Vector) -> Matrix:
+    missing = np.isnan(distances)
+    parts, wanted = np.where(missing, 0.0, weights), np.where(missing, 0.0, distances)
     same = (wanted <= SAME * wanted.max(axis=1, initial=0.0, keepdims=True)) & (parts > 0)
-    places = np.empty((len(given), known.shape[1]))
+    places = np.empty((len(distances), known_places.shape[1]))
     alone = ~same.any(axis=1)
     if alone.all():
         return _lowest(_Items(wanted, parts, known_columns))
     if alone.any():
         places[alone] = _lowest(_Items(wanted[alone], parts[alone], known_columns))
     for row in np.flatnonzero(~alone):
-        places[row] = _nearest_fit(known[same[row]], _Items(wanted[[row]], parts[[row]], known_columns))
+        places[row] = _nearest_fit(known_places[same[row]], _Items(wanted[[row]], parts[[row]], known_columns))
     return places
 
 

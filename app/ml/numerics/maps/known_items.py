@@ -26,11 +26,11 @@ from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 COLUMNS, SQUARE, ITEMS, BESIDE_EDGES = "columns", "square", "items", "beside_edges"
 BLOCK = 2**21
 """Dissimilarities of rows to predict that are held at a time."""
-NEAREST = 5
+DEFAULT_NEIGHBOURS = 5
 """Neighbours of a row in the map, unless a request wants another number."""
 MOST_SHOWN = 1000
 """Items in the summary."""
-LARGEST = 1e100
+MAX_DISSIMILARITY = 1e100
 """Dissimilarity, in units of the largest between known items, at which those of other rows are cut off."""
 
 
@@ -68,21 +68,21 @@ def known_items(params: DissimilarityParams, data: Data) -> tuple[KnownItems, Ma
     """
     n = len(data.x)
     if data.square is not None:
-        known, given = _known(SQUARE, data, data.x[:, :0]), np.array(data.square, order="C")
+        items, distances = _known(SQUARE, data, data.x[:, :0]), np.array(data.square, order="C")
     elif data.relations is not None and data.relations.edges is not None:
-        known = _known(ITEMS, data, data.x[:, :0]) if data.by_item else _known(BESIDE_EDGES, data, data.x)
-        given = np.full((n, n), np.nan)
+        items = _known(ITEMS, data, data.x[:, :0]) if data.by_item else _known(BESIDE_EDGES, data, data.x)
+        distances = np.full((n, n), np.nan)
         first, second, values, _ = data.relations.edges
-        given[first, second] = given[second, first] = values
+        distances[first, second] = distances[second, first] = values
     else:
         metric = NamedMetric.learned(params.metric, params.p, data.x, data.weights)
-        known = _known(COLUMNS, data, metric.points(data.x))._replace(space=metric.space)
-        given = _distances(metric, known.rows, known.rows)
-    np.fill_diagonal(given, 0.0)
-    _check_connected(given)
-    scale = unit(np.nan_to_num(given))
-    given /= scale
-    return known._replace(scale=scale), given
+        items = _known(COLUMNS, data, metric.points(data.x))._replace(space=metric.space)
+        distances = _distances(metric, items.rows, items.rows)
+    np.fill_diagonal(distances, 0.0)
+    _check_connected(distances)
+    scale = unit(np.nan_to_num(distances))
+    distances /= scale
+    return items._replace(scale=scale), distances
 
 
 def pair_weights(data: Data) -> Matrix | None:
@@ -90,9 +90,9 @@ def pair_weights(data: Data) -> Matrix | None:
     edges = None if data.relations is None else data.relations.edges
     if edges is None or edges.weights is None:
         return None
-    found = np.zeros((len(data.x), len(data.x)))
-    found[edges.first, edges.second] = found[edges.second, edges.first] = edges.weights
-    return found
+    weights = np.zeros((len(data.x), len(data.x)))
+    weights[edges.first, edges.second] = weights[edges.second, edges.first] = edges.weights
+    return weights
 
 
 def _known(form: str, data: Data, rows: Matrix) -> KnownItems:
@@ -111,76 +111,78 @@ class DistinctItems(NamedTuple):
     """(m,) sums of their weights."""
 
 
-def distinct_items(known: KnownItems) -> DistinctItems:
+def distinct_items(items: KnownItems) -> DistinctItems:
     """Items with given dissimilarities are different ones, in their own order."""
-    n = len(known.weights)
-    if known.form != COLUMNS:
-        return DistinctItems(np.arange(n), np.arange(n), known.weights)
-    points = known.rows / unit(known.rows)
+    n = len(items.weights)
+    if items.form != COLUMNS:
+        return DistinctItems(np.arange(n), np.arange(n), items.weights)
+    points = items.rows / unit(items.rows)
     order, new = canonical_order(points), np.ones(n, bool)
     new[1:] = (points[order[1:]] != points[order[:-1]]).any(axis=1)
     group = np.empty(n, np.intp)
     group[order] = np.cumsum(new) - 1
-    return DistinctItems(order[new], group, np.add.reduceat(known.weights[order], np.flatnonzero(new)))
+    return DistinctItems(order[new], group, np.add.reduceat(items.weights[order], np.flatnonzero(new)))
 
 
-def coordinates(known: KnownItems, places: Matrix) -> list[JSON]:
+def coordinates(items: KnownItems, places: Matrix) -> list[JSON]:
     """Coordinates of the first items, for a summary. places: (n, p) in units of the scale."""
-    values = (places[:MOST_SHOWN] * known.scale).tolist()
-    names = [{}] * len(values) if known.items is None else [{"item": str(item)} for item in known.items[:MOST_SHOWN]]
-    rows = zip(known.numbers[:MOST_SHOWN].tolist(), names, values, strict=True)
+    values = (places[:MOST_SHOWN] * items.scale).tolist()
+    names = [{}] * len(values) if items.items is None else [{"item": str(item)} for item in items.items[:MOST_SHOWN]]
+    rows = zip(items.numbers[:MOST_SHOWN].tolist(), names, values, strict=True)
     return [{"row": row, **name, "coordinates": value} for row, name, value in rows]
 
 
-def nearest_items(known: KnownItems, places: Matrix, found: Matrix, count: int | None) -> Neighbours:
-    """Items nearest in the map to places `found` (b, p). places: (n, p) of the items, in units of the scale. count: of
-    each; None: NEAREST.
+def nearest_items(known_items: KnownItems, places: Matrix, item_places: Matrix, count: int | None) -> Neighbours:
+    """Items nearest in the map to `item_places` (b, p). places: (n, p) of the items, in units of the scale. count: of
+    each; None: DEFAULT_NEIGHBOURS.
     """
-    k = min(NEAREST if count is None else count, len(places))
-    nearest, apart = neighbours(found / known.scale, places, k)
-    items = None if known.items is None else known.items[nearest]
-    return Neighbours(known.numbers[nearest], apart * known.scale, None, None, prototypes=False, items=items)
+    k = min(DEFAULT_NEIGHBOURS if count is None else count, len(places))
+    nearest, distances = neighbours(item_places / known_items.scale, places, k)
+    items = None if known_items.items is None else known_items.items[nearest]
+    return Neighbours(
+        known_items.numbers[nearest], distances * known_items.scale, None, None, prototypes=False, items=items
+    )
 
 
 def placed(
-    params: DissimilarityParams, known: KnownItems, x: Matrix, places: Matrix, place: Callable[[Matrix], Matrix]
+    params: DissimilarityParams, items: KnownItems, x: Matrix, places: Matrix, place: Callable[[Matrix], Matrix]
 ) -> Matrix:
     """(b, p) places of rows. places: (n, p) of the known items. place: maps dissimilarities (b, n), in units of the
     scale, to places.
     """
-    if known.form == ITEMS:
+    if items.form == ITEMS:
         return np.asarray(places[item_places(x, len(places))])
-    if known.form == BESIDE_EDGES:
-        return np.asarray(places[neighbours(x, known.rows, 1)[0][:, 0]])
-    found, step = np.empty((len(x), places.shape[1])), max(1, BLOCK // len(places))
+    if items.form == BESIDE_EDGES:
+        return np.asarray(places[neighbours(x, items.rows, 1)[0][:, 0]])
+    coordinates_, step = np.empty((len(x), places.shape[1])), max(1, BLOCK // len(places))
     for start in range(0, len(x), step):
         rows = slice(start, start + step)
-        given = np.minimum(_to_known(params, known, x[rows]) / known.scale, LARGEST)
+        distances = np.minimum(_to_known(params, items, x[rows]) / items.scale, MAX_DISSIMILARITY)
         with np.errstate(over="ignore"):
-            found[rows] = place(given) * known.scale
-    return np.clip(found, -np.finfo(float).max, np.finfo(float).max)
+            coordinates_[rows] = place(distances) * items.scale
+    return np.clip(coordinates_, -np.finfo(float).max, np.finfo(float).max)
 
 
-def _to_known(params: DissimilarityParams, known: KnownItems, x: Matrix) -> Matrix:
-    if known.form == SQUARE:
+def _to_known(params: DissimilarityParams, items: KnownItems, x: Matrix) -> Matrix:
+    if items.form == SQUARE:
         return x
-    metric = NamedMetric.of(params.metric, params.p, known.space)
-    return _distances(metric, metric.points(x), known.rows)
+    metric = NamedMetric.of(params.metric, params.p, items.space)
+    return _distances(metric, metric.points(x), items.rows)
 
 
 def _distances(metric: NamedMetric, points: Matrix, others: Matrix) -> Matrix:
     scale, p = unit(others), metric.p
     kinds = {1.0: {"metric": "cityblock"}, 2.0: {"metric": "euclidean"}, np.inf: {"metric": "chebyshev"}}
     with np.errstate(over="ignore"):
-        found = scipy.spatial.distance.cdist(
+        distances = scipy.spatial.distance.cdist(
             points / scale, others / scale, **kinds.get(p, {"metric": "minkowski", "p": p})
         )
-        return np.minimum(metric.distances(found * scale), np.finfo(float).max)
+        return np.minimum(metric.distances(distances * scale), np.finfo(float).max)
 
 
-def _check_connected(given: Matrix) -> None:
-    if not np.isnan(given).any():
+def _check_connected(distances: Matrix) -> None:
+    if not np.isnan(distances).any():
         return
-    groups = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(~np.isnan(given)))[0]
+    groups = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(~np.isnan(distances)))[0]
     if groups > 1:
         raise InvalidData(f"The known dissimilarities leave the rows in {groups} groups without any between them.")

@@ -23,9 +23,9 @@ def random_start(pairs: KnownPairs, components: int, rng: np.random.Generator) -
 def classical_start(pairs: KnownPairs, components: int, rng: np.random.Generator) -> Matrix:
     """(n, p) by classical scaling; where that has fewer axes and does not fit, a little is drawn along the others."""
     full = _filled(pairs.given)
-    found = classical_scaling(full, pairs.weights, components).places(full)
+    scaled_places = classical_scaling(full, pairs.weights, components).places(full)
     start = np.zeros((pairs.n, components))
-    start[:, : found.shape[1]] = found
+    start[:, : scaled_places.shape[1]] = scaled_places
     empty = ~start.any(axis=0)
     if empty.any() and pairs.stress(start) > EXACT * pairs.squares:
         start[:, empty] = APART * random_start(pairs, components, rng)[:, empty]
@@ -34,19 +34,19 @@ def classical_start(pairs: KnownPairs, components: int, rng: np.random.Generator
 
 def upright(places: Matrix, weights: Vector) -> Matrix:
     """Places (n, p) about their mean, turned so that they are uncorrelated, those of the widest axis first."""
-    found = principal(places, weights)
+    directions = principal(places, weights)
     turned = np.zeros_like(places)
-    turned[:, : len(found.values)] = (places - found.mean) @ found.directions.T
+    turned[:, : len(directions.values)] = (places - directions.mean) @ directions.directions.T
     return np.ascontiguousarray(turned * signs(turned))
 
 
-def _filled(given: Matrix) -> Matrix:
-    unknown = np.isnan(given)
+def _filled(distances: Matrix) -> Matrix:
+    unknown = np.isnan(distances)
     if not unknown.any():
-        return given
+        return distances
     if (~unknown).mean() >= DENSE:
-        means = np.sqrt(np.nanmean(np.square(given), axis=1))
-        return np.where(unknown, (means[:, None] + means) / 2, given)
+        means = np.sqrt(np.nanmean(np.square(distances), axis=1))
+        return np.where(unknown, (means[:, None] + means) / 2, distances)
     least = np.finfo(float).tiny * 2**60  # a way of length 0 is one, too
-    graph = scipy.sparse.csr_array(np.where(unknown, 0.0, np.maximum(given, least)))
-    return np.where(unknown, scipy.sparse.csgraph.shortest_path(graph, method="D", directed=False), given)
+    graph = scipy.sparse.csr_array(np.where(unknown, 0.0, np.maximum(distances, least)))
+    return np.where(unknown, scipy.sparse.csgraph.shortest_path(graph, method="D", directed=False), distances)

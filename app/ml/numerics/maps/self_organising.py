@@ -16,7 +16,7 @@ from app.ml.numerics.maps.grid import Grid
 from app.ml.numerics.neighbours.distances import nearest
 from app.ml.numerics.neighbours.nearest import neighbours
 
-LEAST = 1e-200
+MIN_WEIGHT_SHARE = 1e-200
 """Share of the largest weight of a cell below which no row is near it, and its prototype stays."""
 
 
@@ -78,7 +78,7 @@ def batch_step(rows: Rows, grid: Grid, prototypes: Matrix, labels: Labels, radiu
     membership = scipy.sparse.csr_array((rows.weights, (labels, np.arange(n))), (m, n))
     mass = grid.spread(np.bincount(labels, rows.weights, m).astype(np.float64)[:, None], radius)
     sums = grid.spread(membership @ rows.x, radius)
-    near = mass[:, 0] > LEAST * mass.max()
+    near = mass[:, 0] > MIN_WEIGHT_SHARE * mass.max()
     return np.where(near[:, None], sums / np.where(near[:, None], mass, 1.0), prototypes)
 
 
@@ -108,10 +108,10 @@ class Places(NamedTuple):
 
     def torn(self, grid: Grid) -> Vector:
         """(n,) 1 where the two cells are not adjacent, else 0; 0 in a map of one cell."""
-        apart = ~grid.adjacent(self.nearest, self.second) & (self.nearest != self.second)
-        return np.asarray(apart, np.float64)
+        is_torn = ~grid.adjacent(self.nearest, self.second) & (self.nearest != self.second)
+        return np.asarray(is_torn, np.float64)
 
 
 def places(x: Matrix, prototypes: Matrix) -> Places:
-    found, apart = neighbours(x, prototypes, 2)
-    return Places(found[:, 0], found[:, -1], apart[:, 0])
+    nearest, distances = neighbours(x, prototypes, 2)
+    return Places(nearest[:, 0], nearest[:, -1], distances[:, 0])

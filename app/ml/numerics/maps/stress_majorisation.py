@@ -38,18 +38,18 @@ class Majorised(NamedTuple):
 class KnownPairs:
     """Dissimilarities (n, n) between n items, NaN where unknown, and what does not change from step to step."""
 
-    def __init__(self, given: Matrix, weights: Vector, pairs: Matrix | None = None) -> None:
+    def __init__(self, distances: Matrix, weights: Vector, pairs: Matrix | None = None) -> None:
         """weights: (n,), above 0. pairs: (n, n) weights of pairs, above 0 where known; None: 1. The known pairs connect
         all items.
         """
         heaviest, pair = float(weights.max()), 1.0 if pairs is None else float(pairs.max()) or 1.0
-        self.given, self.weights, self.n = given, weights / heaviest, len(weights)
+        self.given, self.weights, self.n = distances, weights / heaviest, len(weights)
         self.unit = heaviest * heaviest * pair
         """By which sums over pairs are to be multiplied."""
         self._pairs = np.empty((0, 0)) if pairs is None else pairs / pair
         self._far, self._stress = np.empty((2, self.n))
-        alike = pairs is None and not np.isnan(given).any()
-        self._factor = None if alike else _factorised(given, self.weights, self._pairs)
+        alike = pairs is None and not np.isnan(distances).any()
+        self._factor = None if alike else _factorised(distances, self.weights, self._pairs)
 
     @property
     def squares(self) -> float:
@@ -97,13 +97,13 @@ class KnownPairs:
         if self._factor is None:
             return np.asarray(pulls / (self.weights * total))
         scale, factor = self._factor
-        found: Matrix = scipy.linalg.cho_solve(factor, (pulls / scale).T, check_finite=False).T / scale
-        return np.ascontiguousarray(found - (found @ self.weights / total)[:, None])
+        transformed: Matrix = scipy.linalg.cho_solve(factor, (pulls / scale).T, check_finite=False).T / scale
+        return np.ascontiguousarray(transformed - (transformed @ self.weights / total)[:, None])
 
 
-def _factorised(given: Matrix, weights: Vector, pairs: Matrix) -> tuple[Vector, tuple[Matrix, bool]]:
+def _factorised(distances: Matrix, weights: Vector, pairs: Matrix) -> tuple[Vector, tuple[Matrix, bool]]:
     """Roots s of the diagonal of V, and a factor of V/(ssᵀ) made definite along s, to which pulls are orthogonal."""
-    matrix = np.where(np.isnan(given), 0.0, -np.outer(weights, weights))
+    matrix = np.where(np.isnan(distances), 0.0, -np.outer(weights, weights))
     if pairs.size:
         matrix *= pairs
     np.fill_diagonal(matrix, 0.0)
@@ -111,5 +111,5 @@ def _factorised(given: Matrix, weights: Vector, pairs: Matrix) -> tuple[Vector, 
     matrix /= scale
     matrix /= scale[:, None]
     matrix += np.outer(scale, scale) / (scale @ scale)
-    matrix[np.diag_indices_from(matrix)] += 1 + len(given) * EPS
+    matrix[np.diag_indices_from(matrix)] += 1 + len(distances) * EPS
     return scale, scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)

@@ -38,6 +38,6 @@ class ClassRows(NamedTuple):
     def blocks(self) -> Iterator[tuple[slice, slice]]:
         """Rows of one class, few enough for their distances from all rows, and all rows of that class."""
         step = max(1, BLOCK // len(self.x))
-        for own in self.classes:
-            for start in range(own.start, own.stop, step):
-                yield slice(start, min(start + step, own.stop)), own
+        for class_rows in self.classes:
+            for start in range(class_rows.start, class_rows.stop, step):
+                yield slice(start, min(start + step, class_rows.stop)), class_rows

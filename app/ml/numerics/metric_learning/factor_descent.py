@@ -41,10 +41,10 @@ def descend(
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "ftol": tol, "gtol": 1e-10}
     first = (start.diagonal() if diagonal else start).ravel()
-    found = scipy.optimize.minimize(
+    result = scipy.optimize.minimize(
         value_and_slope, first, jac=True, method="L-BFGS-B", callback=after, options=options
     )
-    return Learned(_factor(found.x, start, diagonal=diagonal), losses, bool(found.success))
+    return Learned(_factor(result.x, start, diagonal=diagonal), losses, bool(result.success))
 
 
 def _factor(flat: Vector, start: Matrix, *, diagonal: bool) -> Matrix:

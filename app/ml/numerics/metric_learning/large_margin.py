@@ -60,10 +60,10 @@ class Margins(NamedTuple):
         x, weights = self.rows.x, self.rows.weights
         squares, farthest = norms(z), reach.max(axis=1)
         total, counts, degrees, cross = 0.0, np.zeros(reach.shape), np.zeros(len(x)), np.zeros((x.shape[1],) * 2)
-        for block, own in self.rows.blocks():
+        for block, class_rows in self.rows.blocks():
             far = squares - 2 * z[block] @ z.T
             far += squares[block, None]
-            far[:, own] = np.inf
+            far[:, class_rows] = np.inf
             row, other = np.nonzero(far < farthest[block, None])
             hinge = reach[block][row] - far[row, other][:, None]
             heavy = weights[block][row] * weights[other]
@@ -90,14 +90,14 @@ def target_neighbours(rows: ClassRows, k: int) -> Labels:
     """(n, k) the nearest other rows of the class of each; the row itself where there are no more."""
     targets = np.repeat(np.arange(len(rows.x))[:, None], k, axis=1)
     squares = norms(rows.x)
-    for block, own in rows.blocks():
-        x, found = rows.x[own], min(k, own.stop - own.start - 1)
-        if not found:
+    for block, class_rows in rows.blocks():
+        x, count = rows.x[class_rows], min(k, class_rows.stop - class_rows.start - 1)
+        if not count:
             continue
-        far = squares[own] - 2 * rows.x[block] @ x.T
-        at = np.arange(len(far))
-        far[at, block.start - own.start + at] = np.inf
-        targets[block, :found] = own.start + _smallest(far, found)
+        far = squares[class_rows] - 2 * rows.x[block] @ x.T
+        row_numbers = np.arange(len(far))
+        far[row_numbers, block.start - class_rows.start + row_numbers] = np.inf
+        targets[block, :count] = class_rows.start + _smallest(far, count)
     return targets
 
 

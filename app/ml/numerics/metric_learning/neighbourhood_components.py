@@ -32,14 +32,14 @@ def expected_error(rows: ClassRows, factor: Matrix) -> tuple[float, Matrix]:
     x, z, weights = (part.astype(real, copy=False) for part in (rows.x, z, rows.weights))
     offsets = (np.log(rows.weights) - squares).astype(real, copy=False)
     right, pulls, scatter = 0.0, np.zeros(len(x)), np.zeros((x.shape[1],) * 2)
-    for block, own in rows.blocks():
+    for block, class_rows in rows.blocks():
         shares = _shares(2 * z[block] @ z.T + offsets, block.start)
-        hits = shares[:, own].sum(axis=1)
+        hits = shares[:, class_rows].sum(axis=1)
         right += float((weights[block] * hits).sum(dtype=np.float64))
         shares *= weights[block, None]
-        missed = shares[:, own] * (hits - 1)[:, None]
+        missed = shares[:, class_rows] * (hits - 1)[:, None]
         shares *= hits[:, None]
-        shares[:, own] = missed
+        shares[:, class_rows] = missed
         pulls += shares.sum(axis=0)
         scatter += x[block].T @ (shares @ x)
     whole = (rows.x * pulls[:, None]).T @ rows.x - scatter - scatter.T
@@ -48,8 +48,8 @@ def expected_error(rows: ClassRows, factor: Matrix) -> tuple[float, Matrix]:
 
 def _shares(scores: NDArray[Any], first: int) -> NDArray[Any]:
     """Probabilities in place, from scores (b, n) of the rows `first` … `first` + b - 1, none of which draws itself."""
-    at = np.arange(len(scores))
-    scores[at, first + at] = -np.inf
+    row_numbers = np.arange(len(scores))
+    scores[row_numbers, first + row_numbers] = -np.inf
     scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
     scores *= 1 / scores.sum(axis=1, keepdims=True)

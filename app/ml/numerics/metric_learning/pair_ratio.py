@@ -22,7 +22,7 @@ from app.ml.contract.relations import Edges
 from app.ml.numerics.linear_algebra.whitening import whitening
 from app.ml.numerics.neighbours.distances import norms
 
-TINY = 1e-12
+MIN_DISTANCE_SHARE = 1e-12
 """Distance, relative to the largest, below which a pair has no direction."""
 
 
@@ -41,8 +41,8 @@ class PairRatio(NamedTuple):
         """x: (n, d). edges: with signed weights, above 0 for pairs that must be together. diagonal: turn no columns."""
         must = edges.values > 0
         gaps, values = x[edges.first] - x[edges.second], np.abs(edges.values)
-        turn, apart = _turn(gaps[must], values[must], shrinkage, diagonal=diagonal), values[~must]
-        shares, away = apart / (apart.sum() or 1.0), gaps[~must] @ turn
+        turn, away_values = _turn(gaps[must], values[must], shrinkage, diagonal=diagonal), values[~must]
+        shares, away = away_values / (away_values.sum() or 1.0), gaps[~must] @ turn
         if not diagonal:
             _, vectors = scipy.linalg.eigh((away * shares[:, None]).T @ away)
             turn, away = turn @ vectors[:, ::-1], away @ vectors[:, ::-1]
@@ -57,7 +57,7 @@ class PairRatio(NamedTuple):
         """Log ‖L‖ − log Σ v ‖L u‖ for L (p, r), and its gradient (p, r)."""
         mapped = self.gaps @ factor.T
         far = np.sqrt(norms(mapped))
-        least = TINY * far.max(initial=0.0)
+        least = MIN_DISTANCE_SHARE * far.max(initial=0.0)
         size, total = float(np.square(factor).sum()), float(self.weights @ far)
         pull = self.weights / np.where(far > least, far, np.inf)
         gradient = (mapped * pull[:, None]).T @ self.gaps
@@ -79,7 +79,7 @@ def _turn(gaps: Matrix, weights: Vector, shrinkage: float, *, diagonal: bool) ->
     rows = gaps * np.sqrt(weights / weights.sum())[:, None]
     if not diagonal:
         return whitening(rows, shrinkage)[0]
-    own = np.square(rows).sum(axis=0)
-    variance = (1 - shrinkage) * own + shrinkage * own.mean()
-    kept = variance > 0
-    return np.diag(np.where(kept, 1 / np.sqrt(np.where(kept, variance, 1.0)), 0.0))
+    squares = np.square(rows).sum(axis=0)
+    variance = (1 - shrinkage) * squares + shrinkage * squares.mean()
+    varies = variance > 0
+    return np.diag(np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0))

@@ -9,7 +9,7 @@ from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.principal_directions import principal, signed
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, centred, near_one
 
-LEAST = ILL_CONDITIONED**-2
+MIN_VARIANCE_SHARE = ILL_CONDITIONED**-2
 """Variance of a direction, relative to the largest, below which it is rounding."""
 
 
@@ -26,15 +26,15 @@ class RowFrame(NamedTuple):
     @classmethod
     def of(cls, x: Matrix, weights: Vector, *, diagonal: bool) -> Self:
         """diagonal: keep the columns."""
-        rest, mean = centred(x, weights)
-        unit = near_one(float(np.abs(rest).max(initial=0.0)))
-        rest *= unit
-        varies = np.abs(rest).max(axis=0, initial=0.0) > 0
+        centred_rows, mean = centred(x, weights)
+        unit = near_one(float(np.abs(centred_rows).max(initial=0.0)))
+        centred_rows *= unit
+        varies = np.abs(centred_rows).max(axis=0, initial=0.0) > 0
         share = weights / weights.sum()
-        variance = float((share @ np.square(rest)).sum()) / max(1, int(varies.sum()))
+        variance = float((share @ np.square(centred_rows)).sum()) / max(1, int(varies.sum()))
         scale = unit / (np.sqrt(variance) or 1.0)
-        axes = np.eye(x.shape[1]) if diagonal else _directions(rest, share)
-        return cls(mean, axes * scale, rest @ axes * (scale / unit))
+        axes = np.eye(x.shape[1]) if diagonal else _directions(centred_rows, share)
+        return cls(mean, axes * scale, centred_rows @ axes * (scale / unit))
 
     def loadings(self, factor: Matrix, weights: Vector, *, turned: bool) -> Matrix:
         """(p, d) of a factor (p, r). turned: to the directions in which its coordinates vary most, in this order."""
@@ -48,8 +48,8 @@ class RowFrame(NamedTuple):
         return signed(loadings) if turned else loadings
 
 
-def _directions(rest: Matrix, share: Vector) -> Matrix:
+def _directions(centred_rows: Matrix, share: Vector) -> Matrix:
     """(d, r) main directions of centred rows, without those in which they differ by rounding."""
-    found = principal(rest, share)
-    kept = found.values > LEAST * found.values.max(initial=0.0)
-    return np.ascontiguousarray(found.directions[kept].T)
+    spectrum = principal(centred_rows, share)
+    significant = spectrum.values > MIN_VARIANCE_SHARE * spectrum.values.max(initial=0.0)
+    return np.ascontiguousarray(spectrum.directions[significant].T)

@@ -34,11 +34,11 @@ class Measured(NamedTuple):
 
 def by_metric(metric: NamedMetric, rows: Matrix, others: Matrix, divisor: float = 1.0) -> Measured:
     """Distances of rows (n, d) to others (m, d). divisor: of the covariance, relative to that of the metric."""
-    found = metric.distances(minkowski(metric.points(rows), metric.points(others), metric.p)) * math.sqrt(divisor)
+    distances = metric.distances(minkowski(metric.points(rows), metric.points(others), metric.p)) * math.sqrt(divisor)
     space = metric.space
     constant = () if space is None else tuple(np.flatnonzero(np.isinf(space.scale)).tolist())
     rank = None if space is None or space.turn is None else int(space.turn.any(axis=0).sum())
-    return Measured(found, rank, constant)
+    return Measured(distances, rank, constant)
 
 
 def minkowski(points: Matrix, others: Matrix, p: float) -> Matrix:
@@ -47,8 +47,8 @@ def minkowski(points: Matrix, others: Matrix, p: float) -> Matrix:
     kinds = {1.0: {"metric": "cityblock"}, 2.0: {"metric": "euclidean"}, math.inf: {"metric": "chebyshev"}}
     how = kinds.get(p, {"metric": "minkowski", "p": p})
     with np.errstate(over="ignore"):
-        found = scipy.spatial.distance.cdist(points / scale, others / scale, **how) * scale
-    return np.asarray(np.minimum(found, np.finfo(float).max))
+        distances = scipy.spatial.distance.cdist(points / scale, others / scale, **how) * scale
+    return np.asarray(np.minimum(distances, np.finfo(float).max))
 
 
 def learned_metric(name: Metric, p: float, reference: Matrix, ddof: int) -> tuple[NamedMetric, float]:
@@ -76,5 +76,5 @@ def inverse_cosine(rows: Matrix, others: Matrix, eps: float) -> Matrix:
     lengths = [np.sqrt(np.vecdot(x / unit(x), x / unit(x))) * unit(x) for x in (rows, others)]
     cosines = np.where(lengths[0][:, None] * lengths[1] > 0, unit_rows(rows) @ unit_rows(others).T, 0.0)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        found = 1 / (cosines + eps / (lengths[0][:, None] * lengths[1]))
-    return np.where(cosines > 4 * EPS, found, np.nan)
+        inverse = 1 / (cosines + eps / (lengths[0][:, None] * lengths[1]))
+    return np.where(cosines > 4 * EPS, inverse, np.nan)

@@ -30,7 +30,7 @@ quiet = np.errstate(over="ignore", invalid="ignore")
 """Decorates what computes products of single precision, where large numbers do not fit; `doubt_of` finds them."""
 NARROW = 64
 """Columns up to which tiles of rows are compared sooner than matrix products are stored."""
-FEW = 2**15
+MAX_DIRECT_CELLS = 2**15
 """Differences of so many numbers are computed sooner than products are prepared."""
 
 
@@ -58,7 +58,7 @@ def nearest(x: Matrix, centres: Matrix) -> tuple[Labels, Vector]:
 def nearest_labels(x: Matrix, centres: Matrix) -> Labels:
     """Labels as of `nearest`, without the distances."""
     x, centres, labels = np.ascontiguousarray(x), np.ascontiguousarray(centres), np.empty(len(x), np.intp)
-    if x.size * len(centres) <= FEW:
+    if x.size * len(centres) <= MAX_DIRECT_CELLS:
         compare(x, centres, labels, *np.empty((2, len(x))))
         return labels
     _label_by_products(x, centres, labels)

@@ -19,10 +19,10 @@ DIGITS = 12
 def distances(x: Matrix) -> Matrix:
     """(m, m) of rows (m, d), Euclidean."""
     m = len(x)
-    found, step = np.empty((m, m)), max(1, CELLS // max(x.size, 1))
+    squares, step = np.empty((m, m)), max(1, CELLS // max(x.size, 1))
     for start in range(0, m, step):
-        found[start : start + step] = squared_distances(x[start : start + step], x)
-    return np.sqrt(np.maximum(found, 0.0))
+        squares[start : start + step] = squared_distances(x[start : start + step], x)
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def most_neighbours(m: int, wanted: int) -> int:
@@ -30,7 +30,7 @@ def most_neighbours(m: int, wanted: int) -> int:
     return max(0, min(wanted, (m - 1) // 2))
 
 
-def kept(before: Matrix, after: Matrix, k: int) -> tuple[Vector, Vector]:
+def retained_neighbours(before: Matrix, after: Matrix, k: int) -> tuple[Vector, Vector]:
     """(m,) each, whose means are trustworthiness and continuity: 1 where the k nearest rows of a row are the same, 0
     where they are as wrong as can be.
 
@@ -56,12 +56,12 @@ class _Places(NamedTuple):
     """Rows that are as near or nearer, the one itself among them."""
 
     @classmethod
-    def of(cls, found: Matrix) -> Self:
+    def of(cls, distances: Matrix) -> Self:
         """found: (m, m) distances."""
-        own = np.round(found / max(float(found.max()), np.finfo(float).tiny), DIGITS)
-        np.fill_diagonal(own, np.inf)
-        ordered = np.sort(own, axis=1)
-        return cls(*(_counts(ordered, own, side) for side in ("left", "right")))
+        rounded = np.round(distances / max(float(distances.max()), np.finfo(float).tiny), DIGITS)
+        np.fill_diagonal(rounded, np.inf)
+        ordered = np.sort(rounded, axis=1)
+        return cls(*(_counts(ordered, rounded, side) for side in ("left", "right")))
 
     def within(self, k: int) -> Matrix:
         """Share of each that is among the k nearest: 1, 0, or between where equal distances cross the k-th place."""
@@ -74,9 +74,9 @@ class _Places(NamedTuple):
         return np.maximum(self.nearer + 1 - k, 0)
 
 
-def _counts(ordered: Matrix, found: Matrix, side: Literal["left", "right"]) -> Matrix:
+def _counts(ordered: Matrix, distances: Matrix, side: Literal["left", "right"]) -> Matrix:
     return np.stack(
-        [np.searchsorted(row, one, side).astype(np.float64) for row, one in zip(ordered, found, strict=True)]
+        [np.searchsorted(row, values, side).astype(np.float64) for row, values in zip(ordered, distances, strict=True)]
     )
 
 

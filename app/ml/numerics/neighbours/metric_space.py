@@ -20,7 +20,7 @@ from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, centred, each_row
 from app.ml.numerics.scaling import standardised
 
-LEAST = ILL_CONDITIONED**-2
+MIN_VARIANCE_SHARE = ILL_CONDITIONED**-2
 """Variance of a direction, of columns of variance 1, below which it is rounding."""
 
 
@@ -86,9 +86,9 @@ def _deviations(x: Matrix, weights: Vector) -> tuple[MetricSpace, float]:
     total = float(weights.sum())
     freedom = max(total - float(weights @ weights) / total, 0.0) or 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        rest, mean = centred(x, weights)
-        largest = np.abs(rest).max(axis=0)
-        share = rest / np.where(largest > 0, largest, 1.0)  # its squares do not overflow
+        centred_rows, mean = centred(x, weights)
+        largest = np.abs(centred_rows).max(axis=0)
+        share = centred_rows / np.where(largest > 0, largest, 1.0)  # its squares do not overflow
         return _space(mean, largest * np.sqrt(weights @ np.square(share) / freedom)), freedom
 
 
@@ -100,8 +100,12 @@ def _space(centre: Vector, scale: Vector) -> MetricSpace:
 def _whitening(correlation: Matrix) -> Matrix:
     """T (d, r) of correlations (d, d), zero in the row and the column of a column that plays no part."""
     factor, failed = scipy.linalg.lapack.dpotrf(correlation, lower=True)
-    if not failed and np.square(factor.diagonal()).min(initial=1.0) > LEAST:
+    if not failed and np.square(factor.diagonal()).min(initial=1.0) > MIN_VARIANCE_SHARE:
         return np.ascontiguousarray(scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True).T)
     values, vectors = np.linalg.eigh(correlation)
-    kept = values > LEAST * values.max(initial=0.0)
-    return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept])) if kept.any() else np.zeros((len(values), 1))
+    significant = values > MIN_VARIANCE_SHARE * values.max(initial=0.0)
+    return (
+        np.ascontiguousarray(vectors[:, significant] / np.sqrt(values[significant]))
+        if significant.any()
+        else np.zeros((len(values), 1))
+    )

@@ -57,6 +57,6 @@ class NamedMetric(NamedTuple):
             return metric_space.directions(x)
         return x if self.space is None else self.space.points(x)
 
-    def distances(self, apart: NDArray[np.float64]) -> NDArray[np.float64]:
+    def distances(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         """Distances of rows, from the Minkowski distances of their points."""
-        return apart * apart / 2 if self.name == "cosine" else apart  # |u − v|² = 2 − 2·cos
+        return distances * distances / 2 if self.name == "cosine" else distances  # |u − v|² = 2 − 2·cos

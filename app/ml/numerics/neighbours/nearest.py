@@ -33,7 +33,7 @@ BLOCK = 2**20
 """Distances worked on at a time."""
 TREE_COLUMNS = 6
 """With more columns a tree must look into most of its leaves, and the matrix product is faster."""
-SMALLEST = 1e-290
+MIN_POWER_SUM = 1e-290
 """Sums of powers below this have lost digits."""
 
 
@@ -130,7 +130,7 @@ def _by_all(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, Truths]:
         if centred is not None:
             a = x[block] - centred.origin
             scores = np.column_stack([a, np.ones(len(a))]) @ centred.factor  # squares, less a constant of each row
-            doubt = 4e-15 * (x.shape[1] + 4) * (np.einsum("ij,ij->i", a, a) + centred.factor[-1].max()) + SMALLEST
+            doubt = 4e-15 * (x.shape[1] + 4) * (np.einsum("ij,ij->i", a, a) + centred.factor[-1].max()) + MIN_POWER_SUM
             places[block], certain[block] = _clear(*_smallest(scores, k + 1), doubt)
         else:
             metric = {"metric": "chebyshev"} if math.isinf(p) else {"metric": "minkowski", "p": p}
@@ -140,7 +140,7 @@ def _by_all(x: Matrix, rows: Matrix, k: int, p: float) -> tuple[Labels, Truths]:
 
 
 def _doubt(far: Matrix, p: float) -> Vector:
-    return np.asarray(far[:, -2] * 1e-10 + (SMALLEST ** (1 / p) if math.isfinite(p) else SMALLEST))
+    return np.asarray(far[:, -2] * 1e-10 + (MIN_POWER_SUM ** (1 / p) if math.isfinite(p) else MIN_POWER_SUM))
 
 
 def _clear(places: Labels, far: Matrix, doubt: Vector) -> tuple[Labels, Truths]:
@@ -179,10 +179,10 @@ class _Kept(Generic[T]):
 
     def of(self, rows: Matrix) -> T:
         key = id(rows)
-        kept = self.made.get(key)
-        if kept is None or kept[0]() is not rows:
-            kept = self.made[key] = (weakref.ref(rows, lambda gone: self._drop(key, gone)), self.make(rows))
-        return kept[1]
+        entry = self.made.get(key)
+        if entry is None or entry[0]() is not rows:
+            entry = self.made[key] = (weakref.ref(rows, lambda gone: self._drop(key, gone)), self.make(rows))
+        return entry[1]
 
     def _drop(self, key: int, gone: "weakref.ref[Matrix]") -> None:
         if key in self.made and self.made[key][0] is gone:

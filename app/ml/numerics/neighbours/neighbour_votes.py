@@ -30,11 +30,11 @@ def votes(codes: Matrix, counts: Matrix, classes: int) -> Matrix:
 
     Of classes with equal votes the one with the nearest row leads.
     """
-    own: Labels = codes.astype(np.intp)
-    places = own + classes * np.arange(len(own))[:, None]
-    found = np.bincount(places.ravel(), counts.ravel(), classes * len(own)).reshape(len(own), -1)
-    best = found >= found.max(axis=1, keepdims=True) * (1 - 1e-12)
+    row_codes: Labels = codes.astype(np.intp)
+    places = row_codes + classes * np.arange(len(row_codes))[:, None]
+    vote_counts = np.bincount(places.ravel(), counts.ravel(), classes * len(row_codes)).reshape(len(row_codes), -1)
+    best = vote_counts >= vote_counts.max(axis=1, keepdims=True) * (1 - 1e-12)
     tied = np.flatnonzero(best.sum(axis=1) > 1)
-    near = np.take_along_axis(best[tied], own[tied], axis=1).argmax(axis=1)
-    found[tied, own[tied, near]] += LEAD
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    near = np.take_along_axis(best[tied], row_codes[tied], axis=1).argmax(axis=1)
+    vote_counts[tied, row_codes[tied, near]] += LEAD
+    return np.asarray(vote_counts / vote_counts.sum(axis=1, keepdims=True))

@@ -24,7 +24,7 @@ SPARE = 4
 """Rows proposed beyond the k-th."""
 SINGLE = 2.0**-24
 """Rounding of a number of single precision."""
-SMALLEST = 1e-36
+MIN_SINGLE = 1e-36
 """Below this a number of single precision has fewer digits."""
 
 Singles = NDArray[np.float32]
@@ -70,7 +70,7 @@ class Screen(NamedTuple):
             length = np.sqrt(np.einsum("ij,ij->i", a, a))
             reach = np.sqrt(np.maximum(low[:, k - 1] + length**2, 0.0))
             far = 2 * (length + reach)
-            doubt = (a.shape[1] + 8) * SINGLE * far * (far + 2 * length) + SMALLEST
+            doubt = (a.shape[1] + 8) * SINGLE * far * (far + 2 * length) + MIN_SINGLE
             return places, np.isfinite(low[:, -1]) & (low[:, -1] - low[:, k - 1] > 2.5 * doubt)
 
     def _lowest(self, queries: Singles, wanted: int) -> tuple[Labels, Matrix]:

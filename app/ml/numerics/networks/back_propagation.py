@@ -117,8 +117,8 @@ class BackPropagation:
             if self._activation != "identity":
                 errors *= slopes(values, self._activation)
         else:
-            kept = np.divide(values, mask, out=np.zeros_like(values), where=mask > 0)
-            errors *= slopes(kept, self._activation) * mask
+            kept_values = np.divide(values, mask, out=np.zeros_like(values), where=mask > 0)
+            errors *= slopes(kept_values, self._activation) * mask
 
     def _ended(self, outputs: Reals, batch: NetworkRows, total: float) -> float:
         """Σ wᵢ ℓᵢ; the outputs become the errors of the last layer, of Σ wᵢ ℓᵢ / total."""
@@ -151,9 +151,9 @@ class BackPropagation:
             np.subtract(probabilities(outputs), targets, out=outputs)
             return np.asarray(losses)
         outputs -= outputs.max(axis=1, keepdims=True)
-        own = np.where(targets > 0, outputs, 0.0).sum(axis=1)
+        scores_of_truth = np.where(targets > 0, outputs, 0.0).sum(axis=1)
         np.exp(outputs, out=outputs)
         sums = outputs.sum(axis=1, keepdims=True)
         outputs /= sums
         outputs -= targets
-        return np.asarray(np.log(sums[:, 0]) - own)
+        return np.asarray(np.log(sums[:, 0]) - scores_of_truth)

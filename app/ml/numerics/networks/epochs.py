@@ -110,8 +110,8 @@ def passed(
 ) -> float:
     """A step for each batch of rows in their order; the mean loss that they met before they were learned."""
     total = 0.0
-    for at in range(0, len(rows.x), batch_size):
-        batch = rows.take(slice(at, at + batch_size))
+    for start in range(0, len(rows.x), batch_size):
+        batch = rows.take(slice(start, start + batch_size))
         if changed is not None:
             batch = batch._replace(x=changed(batch.x))
         total += propagation(point, batch, float(len(batch.x)), masks(len(batch.x)))
@@ -122,7 +122,7 @@ def passed(
 def mean_loss(propagation: BackPropagation, point: Reals, rows: NetworkRows, most: int) -> float:
     """Mean loss of rows, `most` at a time."""
     parts_of = range(0, len(rows.x), most)
-    total = sum(propagation.loss_of(point, rows.take(slice(at, at + most))) for at in parts_of)
+    total = sum(propagation.loss_of(point, rows.take(slice(start, start + most))) for start in parts_of)
     return total / float(rows.weights.sum(dtype=np.float64))
 
 
@@ -152,8 +152,8 @@ def train_by_epochs(
         learned = rows
         if plan.shuffle:
             rng.shuffle(order)
-            for part, own in zip(rows, moved, strict=True):
-                np.take(part, order, axis=0, out=own)
+            for part, buffer in zip(rows, moved, strict=True):
+                np.take(part, order, axis=0, out=buffer)
             learned = moved
         value = passed(step, propagation, point, learned, batch_size=plan.batch_size, masks=masks, changed=changed)
         if not (value <= RUNAWAY * max(first, EPS) and np.isfinite(point).all()):
@@ -184,10 +184,10 @@ def penalties(sizes: Sequence[int], l2: float) -> Reals:
 def _masks(dropout: float, sizes: Sequence[int], rng: np.random.Generator) -> Callable[[int], Sequence[Reals]]:
     if dropout == 0.0:
         return lambda _: ()
-    kept = np.float32(1.0 / (1.0 - dropout))
+    keep_scale = np.float32(1.0 / (1.0 - dropout))
 
     def drawn(n: int) -> Sequence[Reals]:
-        return [(rng.random((n, q), np.float32) >= dropout) * kept for q in sizes[1:-1]]
+        return [(rng.random((n, q), np.float32) >= dropout) * keep_scale for q in sizes[1:-1]]
 
     return drawn
 

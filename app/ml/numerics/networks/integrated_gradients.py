@@ -36,15 +36,15 @@ def explained_outputs(
     centre, unit = scale
     scores = outputs(network, activation, np.vstack([network.shift, x])) * unit + centre
     possible = scores if scores.shape[1] == 1 else np.where(seen, scores, -np.inf)
-    for row, own, best in zip(x, scores[1:], possible[1:].argmax(axis=1).tolist(), strict=True):
+    for row, row_scores, best in zip(x, scores[1:], possible[1:].argmax(axis=1).tolist(), strict=True):
         parts = unit * integrated_gradients(network, activation, row, best)
         yield (
-            best if len(own) > 1 else 1,
+            best if len(row_scores) > 1 else 1,
             {
                 "base": float(scores[0, best]),
-                "score": float(own[best]),
+                "score": float(row_scores[best]),
                 "contributions": [{"column": j, "contribution": part} for j, part in enumerate(parts.tolist())],
-                "remainder": float(own[best] - scores[0, best] - parts.sum()),
+                "remainder": float(row_scores[best] - scores[0, best] - parts.sum()),
             },
         )
 

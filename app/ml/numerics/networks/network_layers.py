@@ -62,11 +62,11 @@ class Network(NamedTuple):
 
 def parts(flat: NDArray[Any], sizes: Sequence[int]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Views of the weights (p, q) and biases (q,) of each layer in a flat array of them all."""
-    at = 0
+    position = 0
     for p, q in itertools.pairwise(sizes):
-        weights, at = flat[at : at + p * q].reshape(p, q), at + p * q
-        yield weights, flat[at : at + q]
-        at += q
+        weights, position = flat[position : position + p * q].reshape(p, q), position + p * q
+        yield weights, flat[position : position + q]
+        position += q
 
 
 def length(sizes: Sequence[int]) -> int:
@@ -130,10 +130,10 @@ def outputs(network: Network, activation: Activation, x: Matrix) -> Matrix:
     """Outputs (n, s) of rows (n, d)."""
     if len(x) == 1:
         return _of_one(network, activation, np.ascontiguousarray(x[0]))[None]
-    found = np.empty((len(x), network.sizes[-1]))
+    outputs_ = np.empty((len(x), network.sizes[-1]))
     for rows in blocks(len(x), max(network.sizes)):
-        found[rows] = _passed(network, activation, network.inputs(x[rows]), range(len(network.weights)))
-    return found
+        outputs_[rows] = _passed(network, activation, network.inputs(x[rows]), range(len(network.weights)))
+    return outputs_
 
 
 def _of_one(network: Network, activation: Activation, row: Vector) -> Vector:

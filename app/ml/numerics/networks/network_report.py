@@ -27,7 +27,7 @@ LOOKED_AT = 1000
 """Most rows that slopes and saturation are computed from."""
 SATURATED = 0.05
 """Share of the largest slope of a unit, below which it is saturated."""
-STEEPEST: dict[Activation, float] = {"logistic": 0.25}
+MAX_SLOPES: dict[Activation, float] = {"logistic": 0.25}
 """Largest slope of a unit, where it is not 1."""
 
 
@@ -47,7 +47,7 @@ def layer_report(task: NetworkTask, rows: NetworkRows, network: Network, l2: flo
         values, shares = some.x, []
         for weights, bias in [*zip(network.weights, network.biases, strict=True)][:-1]:
             values = activate(values @ weights + bias, task.activation)
-            steepest = STEEPEST.get(task.activation, 1.0)
+            steepest = MAX_SLOPES.get(task.activation, 1.0)
             shares.append(float((slopes(values, task.activation) < SATURATED * steepest).mean()))
     return LayerReport(np.nan_to_num(norms), np.array(shares))
 
@@ -59,12 +59,12 @@ def standard_columns(x: Matrix, weights: Vector) -> tuple[Vector, Vector]:
     """
     share = weights / weights.sum()
     first = x[0]
-    rest = x - first
-    size = np.ldexp(1.0, np.frexp(np.abs(rest).max(axis=0))[1])
-    constant = np.abs(rest).max(axis=0) <= 8 * np.finfo(float).eps * np.abs(x).max(axis=0)
-    rest /= np.where(constant, 1.0, size)
-    mean = share @ rest
-    deviation = np.sqrt(share @ np.square(rest - mean)) * size
+    shifted = x - first
+    size = np.ldexp(1.0, np.frexp(np.abs(shifted).max(axis=0))[1])
+    constant = np.abs(shifted).max(axis=0) <= 8 * np.finfo(float).eps * np.abs(x).max(axis=0)
+    shifted /= np.where(constant, 1.0, size)
+    mean = share @ shifted
+    deviation = np.sqrt(share @ np.square(shifted - mean)) * size
     flat = constant | (deviation == 0)
     return first + np.where(constant, 0.0, mean * size), np.where(flat, np.inf, deviation)
 

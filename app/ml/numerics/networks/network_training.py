@@ -75,8 +75,8 @@ class NetworkLoss:
     def __call__(self, point: Vector) -> tuple[float, Vector]:
         total, gradient = 0.0, self._penalties * point
         weight = float(self._rows.weights.sum())
-        for at in range(0, len(self._rows.x), self._step):
-            total += self._propagation(point, self._rows.take(slice(at, at + self._step)), weight)
+        for start in range(0, len(self._rows.x), self._step):
+            total += self._propagation(point, self._rows.take(slice(start, start + self._step)), weight)
             gradient += self._propagation.gradient
         gradient[: self._first] = 0.0
         return total / weight + 0.5 * float(self._penalties @ (point * point)), gradient
@@ -88,8 +88,8 @@ def trained(
     """rows: of standardised inputs."""
     method = _by_epochs if params.stochastic else _at_once
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):  # what overflows is found out
-        found = method(params, task, network.flat, rows, watched)
-    return network.at(found.point), found
+        trained_network = method(params, task, network.flat, rows, watched)
+    return network.at(trained_network.point), trained_network
 
 
 def stepper(params: NetworkParams, task: NetworkTask) -> Stepper:
@@ -124,10 +124,10 @@ def _at_once(
     params: NetworkParams, task: NetworkTask, start: Vector, rows: NetworkRows, watched: Watched
 ) -> TrainedNetwork:
     watch = _Watch(params, task, watched.held, watched.progress)
-    found = _descent(params, NetworkLoss(task, rows, params.l2), start, watch)
-    point = found.point if watch.best is None else watch.point
-    converged = found.converged and watch.best is None
-    return TrainedNetwork(point, converged, found.iterations, watch.curves, found.diverged, watch.best)
+    descent = _descent(params, NetworkLoss(task, rows, params.l2), start, watch)
+    point = descent.point if watch.best is None else watch.point
+    converged = descent.converged and watch.best is None
+    return TrainedNetwork(point, converged, descent.iterations, watch.curves, descent.diverged, watch.best)
 
 
 def _descent(params: NetworkParams, function: NetworkLoss, start: Vector, watch: Watch) -> Descent:

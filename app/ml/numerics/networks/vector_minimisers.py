@@ -20,7 +20,7 @@ from app.ml.numerics.optimise.newton import Function, Watch
 
 SUFFICIENT = 1e-4
 """Share of the decrease that the slope promises, which a step has to keep (Armijo)."""
-LONGEST = 10.0
+MAX_STEP_GROWTH = 10.0
 """Most by which a step is lengthened at once."""
 TRIALS = 20
 """Most steps that are tried along a line."""
@@ -100,13 +100,13 @@ def bold_driver(function: Function, start: Vector, pace: BoldPace, limits: Limit
         accident = False
         while True:
             trial = point - rate * gradient
-            found = function(trial)
-            if found[0] < value:
+            evaluated = function(trial)
+            if evaluated[0] < value:
                 break
             accident, rate = True, rate * reduction
             if np.array_equal(trial, point) or rate == 0.0:
                 return Descent(point, flat(value, gradient, tol), iteration)
-        point, (value, gradient) = trial, found
+        point, (value, gradient) = trial, evaluated
         rate = rate if accident else rate * growth
         if watch(point, value):
             return Descent(point, converged=False, iterations=iteration + 1)
@@ -152,13 +152,13 @@ def along_lines(
         if iteration % start.size == 0 or gradient @ direction >= 0:
             direction = -gradient
         begin, first = Point(point, value, gradient), length or min(1.0, 1.0 / float(np.linalg.norm(gradient)))
-        found = _line_minimum(function, begin, direction, first, precision)
-        if found is None:
+        minimum = _line_minimum(function, begin, direction, first, precision)
+        if minimum is None:
             direction = -gradient
-            found = _line_minimum(function, begin, direction, first, precision)
-        if found is None or not _lower(found[1], begin):  # rounding hides any decrease
+            minimum = _line_minimum(function, begin, direction, first, precision)
+        if minimum is None or not _lower(minimum[1], begin):  # rounding hides any decrease
             return Descent(point, flat(value, gradient, tol), iteration)
-        length, (trial, value, slope) = found
+        length, (trial, value, slope) = minimum
         step = LineStep(gradient, direction, trial - point, slope)
         point, gradient, direction = trial, slope, direction_after(step)
         if watch(point, value):
@@ -194,16 +194,16 @@ def _line_minimum(
     length, best, least = first, None, np.inf
     for _ in range(TRIALS):
         trial = Point.of(function, begin.x + length * direction)
-        own = float(trial.gradient @ direction)
+        slope_here = float(trial.gradient @ direction)
         falls = trial.value <= value + SUFFICIENT * length * slope + 4 * EPS * abs(value)
-        if falls and abs(own) < least:
-            best, least = (length, trial), abs(own)
-        if falls and abs(own) <= precision * abs(slope):
+        if falls and abs(slope_here) < least:
+            best, least = (length, trial), abs(slope_here)
+        if falls and abs(slope_here) <= precision * abs(slope):
             return length, trial
-        if not falls or not own < 0:
-            high, high_slope = length, own if 0 < own < np.inf else np.inf
+        if not falls or not slope_here < 0:
+            high, high_slope = length, slope_here if 0 < slope_here < np.inf else np.inf
         else:
-            low, low_slope = length, own
+            low, low_slope = length, slope_here
         length = _next_length(low, low_slope, high, high_slope, slope)
         if low > (1 - EPS) * high:
             break
@@ -214,9 +214,9 @@ def _next_length(low: float, low_slope: float, high: float, high_slope: float, s
     if high == np.inf:  # the line still leads down: as far as the secant from its beginning
         rise = low_slope - slope
         secant = low * slope / -rise if rise > 0 else np.inf
-        return float(min(max(secant, 1.5 * low), LONGEST * low))
+        return float(min(max(secant, 1.5 * low), MAX_STEP_GROWTH * low))
     if high_slope == np.inf:
-        return low + (high - low) / 2 if low > 0 else high / LONGEST
+        return low + (high - low) / 2 if low > 0 else high / MAX_STEP_GROWTH
     secant = low + (high - low) * low_slope / (low_slope - high_slope)
     margin = 1e-3 * (high - low)
     return float(secant) if low + margin < secant < high - margin else low + (high - low) / 2

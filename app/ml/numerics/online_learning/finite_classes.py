@@ -144,9 +144,9 @@ class PredictionTableClass(_Class):
             yield Fault("/inputs", "This class needs exactly one input, which is categorical.", "wrong_inputs")
         if len(set(self.points)) < len(self.points):
             yield Fault("/learner/hypotheses/points", "A point is there more than once.", "duplicate_point")
-        for place, one in enumerate(self.predictions):
-            if len(one) != len(self.points):
-                detail = f"The hypothesis has {len(one)} predictions for {len(self.points)} points."
+        for place, hypothesis in enumerate(self.predictions):
+            if len(hypothesis) != len(self.points):
+                detail = f"The hypothesis has {len(hypothesis)} predictions for {len(self.points)} points."
                 yield Fault(f"/learner/hypotheses/predictions/{place}", detail, "wrong_length")
         if len(self.points) * len(self.predictions) > LARGEST_TABLE:
             detail = f"The table has more than {LARGEST_TABLE} predictions."

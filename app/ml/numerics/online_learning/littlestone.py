@@ -62,7 +62,11 @@ class Littlestone:
             places = [self._splitting(members, left) for members in sets]
             levels += places
             ones = [self._ones[place] for place in places]
-            sets = [half for own, one in zip(sets, ones, strict=True) for half in (own & ~one, own & one)]
+            sets = [
+                half
+                for versions, ones_of_level in zip(sets, ones, strict=True)
+                for half in (versions & ~ones_of_level, versions & ones_of_level)
+            ]
         return levels
 
     def _splitting(self, members: int, depth: int) -> int:
@@ -82,11 +86,11 @@ class Littlestone:
         """
         members = _bits(weights > 0)
         sides = [(members & ones, members & ~ones) for ones in self._ones]
-        return np.array([float(self._larger(one, zero)) for one, zero in sides])
+        return np.array([float(self._larger(ones, zero)) for ones, zero in sides])
 
-    def _larger(self, one: int, zero: int) -> bool:
+    def _larger(self, ones: int, zero: int) -> bool:
         """True if the first set has the larger dimension."""
-        return bool(one) and (not zero or self.dimension(one) > self.dimension(zero))
+        return bool(ones) and (not zero or self.dimension(ones) > self.dimension(zero))
 
 
 def _bits(truths: NDArray[Any]) -> int:

@@ -12,7 +12,7 @@ Watch: TypeAlias = Callable[[float], None]
 """Receives the value after every iteration."""
 RUNAWAY = 1e6
 """A value this many times the first has left for good."""
-SHORTEST = 1e-8
+MIN_STEP = 1e-8
 """Steps of a search: the square of less is lost in rounding."""
 
 
@@ -97,7 +97,7 @@ def by_feel(function: Function, start: Matrix, max_iter: int, watch: Watch) -> B
     point, step = start.copy(), 0.5
     lowest = function.value(point)
     for iteration in range(max_iter):
-        if step < SHORTEST:
+        if step < MIN_STEP:
             return Bottom(point, converged=True, iterations=iteration)
         before = lowest
         for place in np.ndindex(*point.shape):
@@ -112,7 +112,7 @@ def _feel(function: Function, point: Matrix, place: tuple[int, ...], step: float
     here = point[place]
     for there in (here + step, here - step):
         point[place] = there
-        if (found := function.value(point)) < lowest:
-            return found
+        if (value := function.value(point)) < lowest:
+            return value
     point[place] = here
     return lowest

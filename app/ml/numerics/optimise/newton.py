@@ -84,15 +84,15 @@ def _descend(
             return Minimum(x, converged=True, iterations=iteration)
         solve = solve or solver(x)
         direction = -_inverse_times(gradient, solve, pairs)
-        found = _backtrack(function, x, value, direction, float(gradient @ direction))
-        if found is None:
+        step_found = _backtrack(function, x, value, direction, float(gradient @ direction))
+        if step_found is None:
             return Minimum(x, converged=False, iterations=iteration)
-        step, change = found[0] - x, found[2] - gradient
+        step, change = step_found[0] - x, step_found[2] - gradient
         if step @ change > 0:  # else rounding has the better of both
             pairs = [*pairs, (step, change)][-MEMORY:]
-        if np.abs(found[2]).max() > slow * np.abs(gradient).max():
+        if np.abs(step_found[2]).max() > slow * np.abs(gradient).max():
             solve, pairs = None, []
-        x, value, gradient = found
+        x, value, gradient = step_found
         if watch(x, value):
             return Minimum(x, _flat(value, gradient, tol), iteration + 1)
     return Minimum(x, _flat(value, gradient, tol), max_iter)
@@ -121,9 +121,9 @@ def _backtrack(
     step = 1.0
     while step > EPS:
         trial = x + step * direction
-        found, gradient = function(trial)
-        if found <= value + SUFFICIENT * step * slope + 4 * EPS * abs(value):
-            return trial, found, gradient
+        trial_value, gradient = function(trial)
+        if trial_value <= value + SUFFICIENT * step * slope + 4 * EPS * abs(value):
+            return trial, trial_value, gradient
         step /= 2
     return None
 
@@ -145,5 +145,5 @@ def lbfgs(function: Function, start: Vector, *, tol: float, max_iter: int, watch
             raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": 0.0}
-    found = scipy.optimize.minimize(remembered, start, jac=True, method="L-BFGS-B", callback=after, options=options)
-    return Minimum(found.x, _flat(found.fun, found.jac, tol), int(found.nit))
+    result = scipy.optimize.minimize(remembered, start, jac=True, method="L-BFGS-B", callback=after, options=options)
+    return Minimum(result.x, _flat(result.fun, result.jac, tol), int(result.nit))

@@ -32,13 +32,13 @@ class Condition(NamedTuple):
     def holds(self, x: Matrix) -> Truths:
         """For each row (n, d). Of a missing value nothing holds but that it is missing."""
         column, op = x[:, self.column], OPS[self.op]
-        known = ~np.isnan(column)
+        is_known = ~np.isnan(column)
         if op in {"known", "missing"}:
-            return known if op == "known" else ~known
+            return is_known if op == "known" else ~is_known
         if op in COMPARES:
-            return known & _compared(column, op, self.value)
+            return is_known & _compared(column, op, self.value)
         held = np.zeros(len(x), np.bool_)
-        held[known] = self.among[column[known].astype(np.intp)]
+        held[is_known] = self.among[column[is_known].astype(np.intp)]
         return held
 
 
@@ -102,23 +102,25 @@ def given_faults(rules: Sequence[GivenRule], kinds: Mapping[str, str]) -> Iterat
             yield from _test_faults(test, f"/given/{i}/tests/{j}", kinds)
 
 
-def _test_faults(test: GivenTest, at: str, kinds: Mapping[str, str]) -> Iterator[Fault]:
+def _test_faults(test: GivenTest, pointer: str, kinds: Mapping[str, str]) -> Iterator[Fault]:
     several, single = test.op in {"in", "not in"}, test.op in COMPARES
     if (test.value is not None) != single:
-        yield Fault(f"{at}/value", f"{test.op} {'needs' if single else 'takes no'} value.")
+        yield Fault(f"{pointer}/value", f"{test.op} {'needs' if single else 'takes no'} value.")
     if (test.values is not None) != several:
-        yield Fault(f"{at}/values", f"{test.op} {'needs' if several else 'takes no'} values.")
+        yield Fault(f"{pointer}/values", f"{test.op} {'needs' if several else 'takes no'} values.")
     if test.column not in kinds:
-        yield Fault(f"{at}/column", no_such("The inputs have no column", test.column, kinds), "unknown_column")
+        yield Fault(f"{pointer}/column", no_such("The inputs have no column", test.column, kinds), "unknown_column")
     elif ColumnKind(kinds[test.column]).measured:
         if several:
-            yield Fault(f"{at}/op", "Numbers are compared: a list of categories does not apply to them.")
+            yield Fault(f"{pointer}/op", "Numbers are compared: a list of categories does not apply to them.")
         elif isinstance(test.value, str):
-            yield Fault(f"{at}/value", "This column is compared with a number; times are seconds since 1970 in UTC.")
+            yield Fault(
+                f"{pointer}/value", "This column is compared with a number; times are seconds since 1970 in UTC."
+            )
     elif single and test.op not in {"==", "!="}:
-        yield Fault(f"{at}/op", "Categories have no order: they are equal, or among others, or not.")
+        yield Fault(f"{pointer}/op", "Categories have no order: they are equal, or among others, or not.")
     elif test.value is not None and not isinstance(test.value, str):
-        yield Fault(f"{at}/value", "A category is a text.")
+        yield Fault(f"{pointer}/value", "A category is a text.")
 
 
 def understood(rules: Sequence[GivenRule], data: Data) -> tuple[list[Rule], list[str]]:
@@ -146,8 +148,8 @@ def understood(rules: Sequence[GivenRule], data: Data) -> tuple[list[Rule], list
 def code_of(label: Class, data: Data) -> int | None:
     """1 and 1.0 are one class, true and "1" are others. Without labels classes are called by their codes."""
     labels = data.labels or tuple(range(data.targets.shape[1]))
-    for code, known in enumerate(labels):
-        if known == label and isinstance(known, bool) == isinstance(label, bool):
+    for code, class_label in enumerate(labels):
+        if class_label == label and isinstance(class_label, bool) == isinstance(label, bool):
             return code
     return None
 
@@ -156,8 +158,8 @@ def _counted(rule: GivenRule, named: Mapping[str, int], data: Data) -> Rule:
     tests = tuple(_condition(test, named[test.column], data) for test in rule.tests)
     named_class = np.eye(data.targets.shape[1])[code_of(rule.then, data) or 0]
     others = data.weights @ data.targets * (1 - named_class)
-    rest = others / others.sum() if others.any() else named_class
-    shares = rule.sure * named_class + (1 - rule.sure) * rest
+    other_shares = others / others.sum() if others.any() else named_class
+    shares = rule.sure * named_class + (1 - rule.sure) * other_shares
     weights = data.weights * together(tests, data.x)
     return Rule(tests, shares, float(weights.sum()), float(weights @ (1 - data.targets @ named_class)))
 
@@ -168,8 +170,10 @@ def _condition(test: GivenTest, column: int, data: Data) -> Condition:
         return Condition(column, OPS.index(test.op), 0.0, nothing)
     if not data.levels[column]:
         return Condition(column, OPS.index(test.op), float(test.value or 0), nothing)
-    own = np.isin(np.arange(data.levels[column]), [_words(data, column).index(w) for w in _known(test, column, data)])
-    return Condition(column, OPS.index("in"), 0.0, own if test.op in {"==", "in"} else ~own)
+    is_among = np.isin(
+        np.arange(data.levels[column]), [_words(data, column).index(w) for w in _known(test, column, data)]
+    )
+    return Condition(column, OPS.index("in"), 0.0, is_among if test.op in {"==", "in"} else ~is_among)
 
 
 def _known(test: GivenTest, column: int, data: Data) -> list[str]:

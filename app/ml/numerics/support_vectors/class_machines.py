@@ -15,7 +15,7 @@ def pairs_of(how: Multiclass, codes: Labels) -> list[tuple[int, int]]:
     """The two classes of each machine, whose values are positive for the second; -1: all others."""
     if how == "one_vs_rest" and codes.size > 2:
         return [(-1, int(code)) for code in codes]
-    return [(int(one), int(other)) for i, one in enumerate(codes) for other in codes[i + 1 :]]
+    return [(int(code), int(other)) for i, code in enumerate(codes) for other in codes[i + 1 :]]
 
 
 def of_pair(codes: Labels, first: int, second: int) -> NDArray[np.bool_]:

@@ -47,12 +47,12 @@ class KernelRows:
             else self.kernel.diagonal(self.rows)
         )
 
-    def fill(self, place: int, found: Vector) -> None:
+    def fill(self, place: int, row_values: Vector) -> None:
         """Write the values (n,) of the row at this place with all rows."""
         if (rows := sparse(self.rows)) is not None:
-            found[:] = rows @ dense(rows[[place]])[0]
+            row_values[:] = rows @ dense(rows[[place]])[0]
             return
-        values_to(self.kernel, self.rows[place : place + 1], self.columns, found[None])
+        values_to(self.kernel, self.rows[place : place + 1], self.columns, row_values[None])
 
     def products(self, left: Labels, right: Labels, coef: Vector) -> Vector:
         """(l,) sums Σ K coef of the rows at `left`, over those at `right`, with coef (r,) of these."""
@@ -75,9 +75,9 @@ def held(rows: KernelRows, mebibytes: float) -> KernelRows:
 
 def kernel_matrix(kernel: Kernel | Given, rows: Matrix, columns: Matrix) -> Matrix:
     """(m, n) values for rows (m, d) and points (d, n): each value has the same bits among any others."""
-    found = np.empty((len(rows), columns.shape[1]))
-    values_to(kernel, rows, columns, found)
-    return found
+    values = np.empty((len(rows), columns.shape[1]))
+    values_to(kernel, rows, columns, values)
+    return values
 
 
 def weighted_sums(kernel: Kernel | Given, rows: Matrix, columns: Matrix, coef: Matrix) -> Matrix:
@@ -89,8 +89,8 @@ def weighted_sums(kernel: Kernel | Given, rows: Matrix, columns: Matrix, coef: M
     step = max(1, BLOCK // max(1, columns.shape[1]))
     for start in range(0, len(rows), step):
         values = kernel_matrix(kernel, np.ascontiguousarray(rows[start : start + step]), columns)
-        for place, one in enumerate(coef):
-            np.vecdot(values, one, out=sums[start : start + step, place])
+        for place, row_coef in enumerate(coef):
+            np.vecdot(values, row_coef, out=sums[start : start + step, place])
     return sums
 
 
@@ -98,12 +98,12 @@ BLOCK = 2**16
 """Values of a kernel held at a time while they are added up."""
 
 
-def values_to(kernel: Kernel | Given, rows: Matrix, columns: Matrix, found: Matrix) -> None:
+def values_to(kernel: Kernel | Given, rows: Matrix, columns: Matrix, values: Matrix) -> None:
     """`kernel_matrix`, written to an array that is there."""
     kind, gamma, coef0, degree = compiled.LINEAR, 1.0, 0.0, 1
     match kernel:
         case Given():
-            found[:] = kernel.matrix(rows, columns.T)
+            values[:] = kernel.matrix(rows, columns.T)
             return
         case Polynomial():
             kind, gamma, coef0, degree = compiled.POLYNOMIAL, kernel.gamma, kernel.coef0, kernel.degree
@@ -113,4 +113,4 @@ def values_to(kernel: Kernel | Given, rows: Matrix, columns: Matrix, found: Matr
             kind, gamma, coef0 = compiled.SIGMOID, kernel.gamma, kernel.coef0
         case Anova():
             kind, gamma, degree = compiled.ANOVA, kernel.gamma, kernel.degree
-    compiled.kernel_values(rows, columns, kind, gamma, coef0, degree, found)
+    compiled.kernel_values(rows, columns, kind, gamma, coef0, degree, values)

@@ -41,9 +41,9 @@ def annealed(rows: HalfLabelled, temperatures: int, settings: Settings) -> Vecto
     for temperature in cost_of.max() * np.geomspace(HOTTEST, COLDEST, temperatures):
         for _ in range(TURNS):
             costs = np.concatenate([rows.costs, shares * cost_of[1], (1 - shares) * cost_of[0]])
-            found = separated(TwoClasses(twice, signs, costs), rough, _within(coef, costs))
-            coef, before = found.coef, shares
-            values = (signs - found.residual + found.intercept)[rows.signs.size :][:m]
+            solution = separated(TwoClasses(twice, signs, costs), rough, _within(coef, costs))
+            coef, before = solution.coef, shares
+            values = (signs - solution.residual + solution.intercept)[rows.signs.size :][:m]
             gains = cost_of[0] * np.maximum(0.0, 1 + values) - cost_of[1] * np.maximum(0.0, 1 - values)
             shares = _shares(gains / temperature, share)
             if np.abs(shares - before).mean() < STILL:

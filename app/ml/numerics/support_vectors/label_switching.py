@@ -53,10 +53,10 @@ class HalfLabelled(NamedTuple):
         """The machine of these labels (m,). start: (n,) coefficients, of sum 0."""
         signs = np.concatenate([self.signs, labels])
         costs = np.concatenate([self.costs, weight * np.where(labels < 0, *self.costs_of)])
-        found = separated(TwoClasses(self.rows, signs, costs), settings, start)
-        plane = signs - found.residual
-        hinge = np.maximum(0.0, 1 - signs * (plane + found.intercept))
-        return Switched(found, signs, self.signs.size, weight, 0, float(0.5 * found.coef @ plane + costs @ hinge))
+        solution = separated(TwoClasses(self.rows, signs, costs), settings, start)
+        plane = signs - solution.residual
+        hinge = np.maximum(0.0, 1 - signs * (plane + solution.intercept))
+        return Switched(solution, signs, self.signs.size, weight, 0, float(0.5 * solution.coef @ plane + costs @ hinge))
 
 
 class Switched(NamedTuple):
@@ -97,33 +97,33 @@ def switched(
     labels, start = np.full(values.size, -1.0), alone.solution.coef
     labels[np.argsort(-values, kind="stable")[: rows.positives]] = 1.0
     for weight in weights:
-        found = rows.solve(labels, weight, start, settings)
-        yield found
+        step = rows.solve(labels, weight, start, settings)
+        yield step
         for _ in range(SWITCHES):
-            after = _after_switch(rows, found, settings)
+            after = _after_switch(rows, step, settings)
             if after is None:
                 break
-            found = after
-            yield found
-        labels, start = found.labels, found.solution.coef
+            step = after
+            yield step
+        labels, start = step.labels, step.solution.coef
 
 
-def _after_switch(rows: HalfLabelled, found: Switched, settings: Settings) -> Switched | None:
+def _after_switch(rows: HalfLabelled, last: Switched, settings: Settings) -> Switched | None:
     """The machine after rows in the wrong order have switched labels; None: there are none, or the gain is rounding."""
-    up, down = _in_wrong_order(found)
+    up, down = _in_wrong_order(last)
     if not up.size:
         return None
-    labels, start, first = found.labels.copy(), found.solution.coef.copy(), found.first
+    labels, start, first = last.labels.copy(), last.solution.coef.copy(), last.first
     labels[up], labels[down] = 1.0, -1.0
     start[first + up], start[first + down] = start[first + down], start[first + up]
-    after = rows.solve(labels, found.weight, start, settings)
-    return after._replace(rows=2 * up.size) if after.objective < found.objective else None
+    after = rows.solve(labels, last.weight, start, settings)
+    return after._replace(rows=2 * up.size) if after.objective < last.objective else None
 
 
-def _in_wrong_order(found: Switched) -> tuple[Labels, Labels]:
+def _in_wrong_order(last: Switched) -> tuple[Labels, Labels]:
     """Negative rows that stand above positive ones, and these, as many."""
-    values = found.values
-    negative, positive = np.flatnonzero(found.labels < 0), np.flatnonzero(found.labels > 0)
+    values = last.values
+    negative, positive = np.flatnonzero(last.labels < 0), np.flatnonzero(last.labels > 0)
     up = negative[np.argsort(-values[negative], kind="stable")]
     down = positive[np.argsort(values[positive], kind="stable")]
     size = min(up.size, down.size)

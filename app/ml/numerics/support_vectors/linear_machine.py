@@ -41,7 +41,7 @@ NEAR, APART = 0.15, 2.0
 """Share of the rows, nearest to where their loss bends, whose coefficients are looked for at first: at least, and for
 the error √(d/m) of the plane of m rows.
 """
-NEAREST = 0.03
+NEAR_ROWS_SHARE = 0.03
 """Share of the rows whose coefficients are looked for when the plane is nearly known."""
 ROUGH = 0.03
 """Tolerance with which the plane is nearly known."""
@@ -51,7 +51,7 @@ BALANCE, ROUNDING = 1e-9, 1e-15
 """Σ β at the end of a round, and slopes that are rounding, as shares of the sum of all bounds."""
 LEVEL = 1e3
 """Factor of the allowed Σ β beyond which there is no minimum; below, steps have ended by rounding."""
-LARGEST = 1e12
+MAX_SIGMA_FACTOR = 1e12
 """Factor of σ at most."""
 LEAST_STEP = 1e-10
 NOISE = 1e-13
@@ -146,8 +146,8 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
     if (stride := min(SUBSET, n // max(SMALL, FEW * d))) >= LEAST_SUBSET:
         some, rough = slice(None, None, stride), max(tol, ROUGH)
         rows = np.ascontiguousarray(x[some])
-        found = solve_linear(rows, of_rows(problem, some, stride), settings._replace(tol=rough))
-        weights, b = rows.T @ found.coef, found.intercept
+        solution = solve_linear(rows, of_rows(problem, some, stride), settings._replace(tol=rough))
+        weights, b = rows.T @ solution.coef, solution.intercept
         share = max(NEAR, APART * math.sqrt(d / len(rows)))
         coef, near = _split(problem, problem.linear - x @ weights - b, share)
         sigma *= KNOWN
@@ -155,7 +155,7 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
         steps = rounds.steps
         if rounds.close:
             weights, b = rounds.point.weights, rounds.point.intercept
-            coef, active = _split(problem, problem.linear - x @ weights - b, NEAREST)
+            coef, active = _split(problem, problem.linear - x @ weights - b, NEAR_ROWS_SHARE)
     while True:
         part, whole = Part.of(x, problem, coef, active, tol), active.size == n
         rounds = _rounds(part, (weights, b), sigma, tol)
@@ -165,15 +165,15 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
             continue
         coef[active] = rounds.coef
         weights = x.T @ coef
-        found = solution_of(problem, coef, problem.linear - x @ weights, steps)
-        b = found.intercept
-        if balanced(problem, found, settings.tol) and found.converged_to(problem, settings.tol):
-            return found._replace(converged=True)
+        solution = solution_of(problem, coef, problem.linear - x @ weights, steps)
+        b = solution.intercept
+        if balanced(problem, solution, settings.tol) and solution.converged_to(problem, settings.tol):
+            return solution._replace(converged=True)
         if steps >= settings.max_iter or (whole and tol < settings.tol):
-            return found
+            return solution
         fixed = np.ones(n, bool)
         fixed[active] = False
-        wrong = np.flatnonzero(fixed & (_far(problem, found.residual - b) != coef))
+        wrong = np.flatnonzero(fixed & (_far(problem, solution.residual - b) != coef))
         more = np.union1d(active, wrong)
         active = more if wrong.size and more.size < n / 2 else np.arange(n)
         tol *= 1.0 if wrong.size else 0.1
@@ -185,17 +185,17 @@ def _first(problem: Problem) -> float:
     return 0.5 * bound / max(float(np.abs(problem.linear).mean()), np.finfo(float).tiny)
 
 
-def _split(problem: Problem, apart: Vector, share: float) -> tuple[Vector, Labels]:
+def _split(problem: Problem, distances: Vector, share: float) -> tuple[Vector, Labels]:
     """Coefficients (n,) of rows far from where the loss bends, and the rows of this share that are near."""
-    count = int(share * apart.size)
-    near = np.argpartition(np.abs(np.abs(apart) - problem.epsilon), count)[:count]
-    return _far(problem, apart), np.sort(near)
+    count = int(share * distances.size)
+    near = np.argpartition(np.abs(np.abs(distances) - problem.epsilon), count)[:count]
+    return _far(problem, distances), np.sort(near)
 
 
-def _far(problem: Problem, apart: Vector) -> Vector:
+def _far(problem: Problem, distances: Vector) -> Vector:
     """(n,) coefficients of rows at these residuals less the intercept, far from where the loss bends."""
-    bounds = np.where(apart > 0, problem.upper, problem.lower)
-    return np.where(np.abs(apart) > problem.epsilon, bounds, 0.0)
+    bounds = np.where(distances > 0, problem.upper, problem.lower)
+    return np.where(np.abs(distances) > problem.epsilon, bounds, 0.0)
 
 
 class Rounds(NamedTuple):
@@ -212,7 +212,7 @@ class Rounds(NamedTuple):
 def _rounds(part: Part, start: tuple[Vector, float], sigma: float, tol: float) -> Rounds:
     """The minimum of a part. start: weights and intercept."""
     point = Point(*start, part.x @ start[0] + start[1])
-    coef, steps, most = np.zeros(len(part.x)), 0, LARGEST * sigma
+    coef, steps, most = np.zeros(len(part.x)), 0, MAX_SIGMA_FACTOR * sigma
     while True:
         point, coef, done = _newton(part, point, coef, sigma)
         steps += done
@@ -260,8 +260,8 @@ def _smooth(part: Part, point: Point, shift: Vector, sigma: float) -> tuple[floa
     else:
         coef = np.minimum(np.maximum(sigma * t, problem.lower), problem.upper)
         value = coef @ t
-    kept = part.pull[:-1] @ weights + part.pull[-1] * point.intercept
-    return float(0.5 * weights @ weights - kept + value - coef @ coef / (2 * sigma)), coef
+    linear_term = part.pull[:-1] @ weights + part.pull[-1] * point.intercept
+    return float(0.5 * weights @ weights - linear_term + value - coef @ coef / (2 * sigma)), coef
 
 
 def _direction(part: Part, coef: Vector, slope: Vector, sigma: float) -> Vector:

@@ -140,22 +140,22 @@ class Machine(NamedTuple):
     """True if the kernel was projected."""
 
     @classmethod
-    def of(cls, params: MachineParams, data: Data, kept: Kept, coef: Matrix, intercept: Vector) -> Self:
+    def of(cls, params: MachineParams, data: Data, support: Kept, coef: Matrix, intercept: Vector) -> Self:
         """coef: (p, n) of all training rows."""
-        if kept.projector is not None:
-            coef = coef @ kept.projector
+        if support.projector is not None:
+            coef = coef @ support.projector
         places = np.flatnonzero((coef != 0).any(axis=0))
         some, none = np.ascontiguousarray(coef[:, places]), np.zeros((0, data.x.shape[1]))
         numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
         points, weights = np.zeros((0, 0)), none
         if params.kernel == "linear" and data.square is None:
-            weights, points = np.ascontiguousarray(coef @ kept.rows.rows), np.zeros((data.x.shape[1], 0))
-            intercept = intercept - weights @ kept.mean
+            weights, points = np.ascontiguousarray(coef @ support.rows.rows), np.zeros((data.x.shape[1], 0))
+            intercept = intercept - weights @ support.mean
         elif data.square is None:
             points = np.ascontiguousarray(data.x[places].T)
         items = None if data.items is None else data.items[places]
-        shown = numbers[places], items, kept.least, kept.projector is not None
-        return cls(points, some, weights, intercept, kept.gamma, places, *shown)
+        shown = numbers[places], items, support.least, support.projector is not None
+        return cls(points, some, weights, intercept, support.gamma, places, *shown)
 
 
 def decisions(params: MachineParams, machine: Machine, x: Matrix) -> Matrix:
@@ -206,14 +206,14 @@ def explained(params: MachineParams, machine: Machine, x: Matrix, function: int)
     else:
         parts = coef * x[0, machine.places]
     order = np.argsort(-np.abs(parts), kind="stable")
-    listed, rest = order[:EXPLAINING], parts[order[EXPLAINING:]]
+    listed, remaining = order[:EXPLAINING], parts[order[EXPLAINING:]]
     items = {} if machine.items is None else {int(i): {"item": str(machine.items[i])} for i in listed}
     return {
         "intercept": float(machine.intercept[function]),
         "support_vectors": [
             {"row": int(machine.numbers[i]), **items.get(int(i), {}), "contribution": float(parts[i])} for i in listed
         ],
-        "others": float(rest.sum()),
+        "others": float(remaining.sum()),
     }
 
 
@@ -226,7 +226,10 @@ def explained_by_class(
     """
     named = [{"classes": [code for code in pair if code >= 0]} for pair in classes]
     rows = (x[i : i + 1] for i in range(len(x)))
-    return [{"machines": [one | explained(params, machine, row, i) for i, one in enumerate(named)]} for row in rows]
+    return [
+        {"machines": [machine_fields | explained(params, machine, row, i) for i, machine_fields in enumerate(named)]}
+        for row in rows
+    ]
 
 
 def of_planes(summary: Callable[[P, S, Affine], JSON]) -> Callable[[P, S, Affine], JSON]:

@@ -23,9 +23,9 @@ def trace(params: MachineParams, machine: Machine, data: Data) -> float:
 
 
 def machine_capacity(
-    params: MachineParams, machine: Machine, dimensions: float, found: Capacity, wrong: NDArray[np.bool_] | None
+    params: MachineParams, machine: Machine, dimensions: float, capacity: Capacity, wrong: NDArray[np.bool_] | None
 ) -> Capacity:
-    """`found`, without weights where the kernel was not fixed before the rows, as by a gamma that follows from them.
+    """`capacity`, without weights where the kernel was not fixed before the rows, as by a gamma that follows from them.
 
     dimensions: of the space of the kernel. wrong: (n,) training rows that are predicted wrongly; None: predictions
     depend on more than the support vectors.
@@ -38,6 +38,6 @@ def machine_capacity(
     if params.kernel != "linear" and params.gamma is None:
         return Capacity(dimension=dimension)
     if wrong is None:
-        return found._replace(dimension=dimension)
+        return capacity._replace(dimension=dimension)
     others = np.count_nonzero(wrong) - np.count_nonzero(wrong[machine.places])
-    return found._replace(dimension=dimension, compression=Compression(machine.places.size, int(others)))
+    return capacity._replace(dimension=dimension, compression=Compression(machine.places.size, int(others)))

@@ -47,15 +47,15 @@ class RowCache:
         old, owners, used, held = self._count, self._owners, self.used.copy(), self._held
         position = np.full(old, -1)
         position[places] = np.arange(places.size)
-        kept = [slot for slot in range(held) if position[owners[slot]] >= 0]
+        kept_slots = [slot for slot in range(held) if position[owners[slot]] >= 0]
         self._rows = rows
         self._start(places.size)
-        for target, slot in enumerate(kept):
+        for target, slot in enumerate(kept_slots):
             part = self.values[slot * old : (slot + 1) * old][places]
             self.values[target * places.size : (target + 1) * places.size] = part
             owner = position[owners[slot]]
             self._owners[target], self.slots[owner], self.used[target] = owner, target, used[slot]
-        self._held = len(kept)
+        self._held = len(kept_slots)
 
     def restart(self, rows: KernelRows, count: int) -> None:
         """Forget all rows. count: of rows from now on."""

@@ -156,9 +156,9 @@ class _Run:
                 self._restore()
                 if not done:
                     continue
-            found = self._solution(converged=status != PAUSED)
-            if done or self._closed(found):
-                return found
+            solution = self._solution(converged=status != PAUSED)
+            if done or self._closed(solution):
+                return solution
             self._tol *= TIGHTER
 
     def _steps(self, until: int) -> int:
@@ -194,13 +194,13 @@ class _Run:
         best, lowest = self._edges
         rises = self._r + self._up >= lowest
         falls = self._r + self._low <= best
-        kept = np.flatnonzero(rises | falls)
-        if kept.size > SHRINK * self._active.size or kept.size < 2:
+        movable = np.flatnonzero(rises | falls)
+        if movable.size > SHRINK * self._active.size or movable.size < 2:
             return
         if self._active.size == self._coef.size:
             self._known = self._residual.copy(), self._coef.copy()
-        active = self._active[kept]
-        self._cache.narrow(self._all_rows.take(active), kept)
+        active = self._active[movable]
+        self._cache.narrow(self._all_rows.take(active), movable)
         self._look(active)
 
     def _restore(self) -> None:
@@ -216,8 +216,8 @@ class _Run:
         self._cache.restart(self._all_rows, self._coef.size)
         self._look(np.arange(self._coef.size))
 
-    def _closed(self, found: Solution) -> bool:
-        closed = self._problem.share(found.gap, found.objective) <= self._settings.tol
+    def _closed(self, solution: Solution) -> bool:
+        closed = self._problem.share(solution.gap, solution.objective) <= self._settings.tol
         return closed or self._tol <= ROUNDING * self._size
 
     @property
@@ -226,8 +226,8 @@ class _Run:
         return float(np.abs(self._residual).max(initial=0.0) + np.abs(self._problem.linear).max(initial=0.0))
 
     def _solution(self, *, converged: bool) -> Solution:
-        found = solution_of(self._problem, self._coef, self._residual, int(self._counts[ITERATIONS]))
-        return found._replace(converged=converged)
+        solution = solution_of(self._problem, self._coef, self._residual, int(self._counts[ITERATIONS]))
+        return solution._replace(converged=converged)
 
 
 def solution_of(problem: Problem, coef: Vector, residual: Vector, iterations: int) -> Solution:
@@ -235,12 +235,12 @@ def solution_of(problem: Problem, coef: Vector, residual: Vector, iterations: in
     p, r = problem, residual
     penalty = p.epsilon * np.abs(coef)
     b = intercept(p, coef, r)
-    apart = r - b
-    over, under = np.maximum(apart - p.epsilon, 0), np.maximum(-apart - p.epsilon, 0)
+    residual_of_plane = r - b
+    over, under = np.maximum(residual_of_plane - p.epsilon, 0), np.maximum(-residual_of_plane - p.epsilon, 0)
     hard_over, hard_under = np.isinf(p.upper), np.isinf(p.lower)
     loss = np.where(hard_over, 0.0, p.upper) * over - np.where(hard_under, 0.0, p.lower) * under
     objective = float((-0.5 * coef * (r + p.linear) + penalty).sum())
-    gap = float((loss - coef * apart + penalty).sum())
+    gap = float((loss - coef * residual_of_plane + penalty).sum())
     worst = max(over[hard_over].max(initial=0.0), under[hard_under].max(initial=0.0))
     if worst > 0:  # the longer w that violates no hard bound
         square = float(coef @ (p.linear - r))
@@ -248,10 +248,10 @@ def solution_of(problem: Problem, coef: Vector, residual: Vector, iterations: in
     return Solution(coef, r, b, objective, gap, iterations, converged=False)
 
 
-def balanced(problem: Problem, found: Solution, tol: float) -> bool:
+def balanced(problem: Problem, solution: Solution, tol: float) -> bool:
     """True if Σ β is 0: what is left of it, times the largest z, is less than `tol` of the objective."""
-    left = abs(float(found.coef.sum())) * float(np.abs(problem.linear).max())
-    return problem.share(left, found.objective) <= tol
+    left = abs(float(solution.coef.sum())) * float(np.abs(problem.linear).max())
+    return problem.share(left, solution.objective) <= tol
 
 
 def edges_of(problem: Problem, coef: Vector, residual: Vector) -> tuple[float, float]:

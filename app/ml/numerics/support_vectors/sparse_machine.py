@@ -46,20 +46,20 @@ def solve_sparse(rows: SparseRows, diagonal: Vector, problem: Problem, settings:
         linear, order = problem.linear - b, rng.permutation(active)
         coordinate_steps(*matrix, linear, problem.lower, problem.upper, diagonal, sigma, order, coef, weights, slopes)
         b += sigma * float(weights[d])
-        slope, own = slopes[active], coef[active]
-        falls, rises = own > problem.lower[active], own < problem.upper[active]
+        slope, active_coef = slopes[active], coef[active]
+        falls, rises = active_coef > problem.lower[active], active_coef < problem.upper[active]
         free = slope[(falls & (slope > 0)) | (rises & (slope < 0))]
-        kept = (falls | (slope <= highest)) & (rises | (slope >= least))
+        is_active = (falls | (slope <= highest)) & (rises | (slope >= least))
         least, highest = min(0.0, free.min(initial=0.0)), max(0.0, free.max(initial=0.0))
         if highest - least > within and done < most:
-            active, least, highest = active[kept], least or -math.inf, highest or math.inf
+            active, least, highest = active[is_active], least or -math.inf, highest or math.inf
             continue
         if active.size == n or done == most:
             weights[:d], weights[d] = rows.T @ coef, coef.sum()
-            found = solution_of(problem, coef, problem.linear - rows @ weights[:d], done)
-            if balanced(problem, found, settings.tol) and found.converged_to(problem, settings.tol):
-                return found._replace(converged=True)
+            solution = solution_of(problem, coef, problem.linear - rows @ weights[:d], done)
+            if balanced(problem, solution, settings.tol) and solution.converged_to(problem, settings.tol):
+                return solution._replace(converged=True)
             if within < TIGHTEST or done == most:
-                return found
+                return solution
             within *= TIGHTER
         active, least, highest = np.arange(n), -math.inf, math.inf

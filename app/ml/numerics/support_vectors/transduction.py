@@ -9,7 +9,7 @@ from app.ml.numerics.support_vectors.label_switching import HalfLabelled, Switch
 from app.ml.numerics.support_vectors.smo import Settings
 
 Init: TypeAlias = Literal["machine", "annealing", "both"]
-SMALLEST = 1e-4
+FIRST_WEIGHT_SHARE = 1e-4
 """First weight of the unlabelled rows, as a share of the last."""
 
 
@@ -27,14 +27,14 @@ class Transduction(NamedTuple):
 
 def transduced(rows: HalfLabelled, init: Init, stages: int, settings: Settings) -> Transduction:
     """The machine with the lowest objective. init: where the labels start; stages: weights or temperatures."""
-    alone, found = rows.alone(settings), list[Transduction]()
+    alone, candidates = rows.alone(settings), list[Transduction]()
     if not rows.unlabelled or not max(rows.costs_of) > 0:
         return Transduction([alone])
     divided = 0 < rows.positives < rows.unlabelled
     if init != "annealing" or not divided:
-        weights = np.geomspace(1.0, SMALLEST, stages)[::-1]
-        found.append(Transduction([alone, *switched(rows, alone, alone.values, weights, settings)]))
+        weights = np.geomspace(1.0, FIRST_WEIGHT_SHARE, stages)[::-1]
+        candidates.append(Transduction([alone, *switched(rows, alone, alone.values, weights, settings)]))
     if init != "machine" and divided:
         values = annealed(rows, stages, settings)
-        found.append(Transduction([alone, *switched(rows, alone, values, np.ones(1), settings)], annealed=True))
-    return min(found, key=lambda one: one.last.objective)
+        candidates.append(Transduction([alone, *switched(rows, alone, values, np.ones(1), settings)], annealed=True))
+    return min(candidates, key=lambda candidate: candidate.last.objective)

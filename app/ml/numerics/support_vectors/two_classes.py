@@ -14,7 +14,7 @@ from app.ml.numerics.support_vectors.kernel_rows import KernelRows
 from app.ml.numerics.support_vectors.linear_machine import minimum
 from app.ml.numerics.support_vectors.smo import Problem, Settings, Solution, solve
 
-THINNEST = 1e-4
+MIN_MARGIN_SHARE = 1e-4
 """Margin that a hard margin has at least, as a share of the largest length of a row in the space of features."""
 INSEPARABLE = (
     "No boundary of this kernel separates the classes with a margin: a hard margin does not exist. Give `C` a number, "
@@ -51,19 +51,19 @@ def separated(rows: TwoClasses, settings: Settings, start: Vector | None = None)
         return minimum(rows.rows, problem, settings)
     radius = math.sqrt(max(float(rows.rows.diagonal.max()), 0.0))
 
-    def inseparable(found: Solution) -> bool:
+    def inseparable(solution: Solution) -> bool:
         # weights of a feasible β bound the margin from above by ‖w‖/Σ|β|
-        return length(signs, found) <= THINNEST * radius * float(np.abs(found.coef).sum())
+        return length(signs, solution) <= MIN_MARGIN_SHARE * radius * float(np.abs(solution.coef).sum())
 
-    found = solve(rows.rows, problem, settings, inseparable)
-    if inseparable(found) or not math.isfinite(found.gap):
+    solution = solve(rows.rows, problem, settings, inseparable)
+    if inseparable(solution) or not math.isfinite(solution.gap):
         raise InvalidData(INSEPARABLE)
-    return found
+    return solution
 
 
-def length(linear: Vector, found: Solution) -> float:
+def length(linear: Vector, solution: Solution) -> float:
     """‖w‖."""
-    return math.sqrt(max(float(found.coef @ (linear - found.residual)), 0.0))
+    return math.sqrt(max(float(solution.coef @ (linear - solution.residual)), 0.0))
 
 
 def cross_fitted(rows: TwoClasses, settings: Settings, folds: int, rng: np.random.Generator) -> Vector:
@@ -71,20 +71,20 @@ def cross_fitted(rows: TwoClasses, settings: Settings, folds: int, rng: np.rando
     signs = rows.signs
     fold = dealt(signs.size, folds, rng, (signs > 0).astype(np.intp))
     values = np.empty(signs.size)
-    for held, rest in _parts(fold, folds):
-        found = separated(rows.take(rest), settings)
-        vectors = np.flatnonzero(found.coef)
-        values[held] = found.intercept
+    for held, training in _parts(fold, folds):
+        solution = separated(rows.take(training), settings)
+        vectors = np.flatnonzero(solution.coef)
+        values[held] = solution.intercept
         if vectors.size:
-            values[held] += rows.rows.products(held, rest[vectors], found.coef[vectors])
+            values[held] += rows.rows.products(held, training[vectors], solution.coef[vectors])
     return values
 
 
 def _parts(fold: Labels, folds: int) -> Iterator[tuple[Labels, Labels]]:
-    for one in range(folds):
-        held, rest = np.flatnonzero(fold == one), np.flatnonzero(fold != one)
-        if held.size and rest.size:
-            yield held, rest
+    for part in range(folds):
+        held, training = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
+        if held.size and training.size:
+            yield held, training
         elif held.size:  # one row alone
             yield held, held
 

@@ -17,7 +17,7 @@ from app.ml.numerics.trees.out_of_bag import MOST_ROWS, OutOfBag, Unseen, unseen
 
 POINTS = 50
 """Largest number of points of the curve of the out-of-bag error."""
-FEW = 4
+MAX_TREES_PER_TASK = 4
 """Trees, at most, that grow as one task: it keeps where their rows end."""
 
 
@@ -56,22 +56,24 @@ class BaggedTrees(NamedTuple):
 def grown(inputs: GrowthInputs, n_estimators: int, context: Context) -> BaggedTrees:
     """So many trees, a few at a time, each few with a generator of its own."""
     classes, step = inputs.classes, -(-len(inputs.data.x) // MOST_ROWS)
-    size = min(FEW, -(-n_estimators // POINTS))
+    size = min(MAX_TREES_PER_TASK, -(-n_estimators // POINTS))
     counts = [min(size, n_estimators - before) for before in range(0, n_estimators, size)]
     rngs = context.rng.spawn(len(counts))
     tasks = [partial(_batch, inputs, count, rng) for count, rng in zip(counts, rngs, strict=True)]
     votes = OutOfBag(inputs.data, n_estimators, counted=classes is not None)
     builder, curve = ForestBuilder(n_estimators), list[float]()
 
-    def kept(batch: GrownForest) -> Matrix:
+    def rises_of(batch: GrownForest) -> Matrix:
         for tree, part in zip(batch.trees, batch.unseen, strict=True):
             whole = tree if classes is None else tree._replace(values=classes)
             votes.add(whole, part)
-            builder.add(whole, kept=False)
+            builder.add(whole, keep=False)
         return batch.increases
 
     increases = []
-    for number, rises in enumerate(map(kept, context.each(GrownForest, tasks)), 1):  # where no batch outlives its turn
+    for number, rises in enumerate(
+        map(rises_of, context.each(GrownForest, tasks)), 1
+    ):  # where no batch outlives its turn
         increases.append(rises)
         if number % -(-len(counts) // POINTS) == 0 or number == len(counts):
             error, _ = votes.error(step)
@@ -103,5 +105,5 @@ def _with_unseen(inputs: GrowthInputs, rng: np.random.Generator) -> tuple[Trees,
     times = times_drawn(len(data.x), rng)
     vote = classes is not None
     tree = grower.grow(data.weights, rules, int(rng.integers(2**63)), times, bare=True, vote=vote)
-    trees = planted(tree, data.levels, tree.value if classes is None else classes, kept=False)
+    trees = planted(tree, data.levels, tree.value if classes is None else classes, keep=False)
     return trees, chosen(times.size, lambda some: times[some] == 0)

@@ -15,7 +15,7 @@ from app.ml.contract.threads import run_at_once
 from app.ml.numerics.row_blocks import sections
 from app.ml.numerics.trees.compiled.binning import encode
 
-MOST = 255
+MAX_BYTE_BINS = 255
 """Bins that fit a byte, together with the missing values."""
 
 
@@ -36,11 +36,11 @@ class Binned(NamedTuple):
 
     @property
     def wide(self) -> Labels:
-        """(d,) bytes of a row that a column takes beyond its first: more than MOST categories have several.
+        """(d,) bytes of a row that a column takes beyond its first: more than MAX_BYTE_BINS categories have several.
 
-        Each byte stands for MOST codes in turn, and is MOST itself where the code is another byte's.
+        Each byte stands for MAX_BYTE_BINS codes in turn, and is MAX_BYTE_BINS itself where the code is another byte's.
         """
-        return np.where(self.bins > MOST, self.bins // MOST, 0)
+        return np.where(self.bins > MAX_BYTE_BINS, self.bins // MAX_BYTE_BINS, 0)
 
     @property
     def further(self) -> Labels:
@@ -48,7 +48,7 @@ class Binned(NamedTuple):
         return self.bins.size + _starts(self.wide)
 
 
-def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
+def binned(data: Data, most: int = MAX_BYTE_BINS, *, by_row: bool = False) -> Binned:
     """Columns in at most `most` bins each; a category keeps a bin of its own.
 
     by_row: the codes of a row lie together, in bytes.
@@ -67,10 +67,10 @@ def binned(data: Data, most: int = MOST, *, by_row: bool = False) -> Binned:
     table = Binned(np.zeros((0, 0), np.uint8), bins, _starts(bins), *limits, data.levels)
     if by_row:
         codes = np.zeros((n, -(-(d + int(table.wide.sum())) // 8) * 8), np.uint8)
-        _encode(data.x, [part[:MOST] for part in edges], np.minimum(bins, MOST), codes.T)
+        _encode(data.x, [part[:MAX_BYTE_BINS] for part in edges], np.minimum(bins, MAX_BYTE_BINS), codes.T)
         _encode_further(data.x, table, codes)
     else:
-        codes = np.empty((d, n), np.uint8 if bins.max(initial=0) <= MOST else np.int32)
+        codes = np.empty((d, n), np.uint8 if bins.max(initial=0) <= MAX_BYTE_BINS else np.int32)
         _encode(data.x, edges, bins, codes)
     return table._replace(codes=codes)
 
@@ -86,8 +86,10 @@ def _encode_further(x: Matrix, table: Binned, codes: NDArray[np.uint8]) -> None:
     for j in np.flatnonzero(table.wide):
         code = np.where(np.isnan(x[:, j]), table.bins[j], x[:, j])
         for turn in range(table.wide[j]):
-            own = code - MOST * (turn + 1)
-            codes[:, table.further[j] + turn] = np.where((own >= 0) & (own < MOST), own, MOST)
+            bin_in_turn = code - MAX_BYTE_BINS * (turn + 1)
+            codes[:, table.further[j] + turn] = np.where(
+                (bin_in_turn >= 0) & (bin_in_turn < MAX_BYTE_BINS), bin_in_turn, MAX_BYTE_BINS
+            )
 
 
 def ranked(data: Data) -> tuple[Binned, NDArray[np.int32]]:
@@ -98,13 +100,13 @@ def ranked(data: Data) -> tuple[Binned, NDArray[np.int32]]:
     for j, (levels, rows) in enumerate(zip(data.levels, order, strict=True)):
         column = data.x[:, j].copy()
         rows[:] = np.argsort(column, kind="stable")
-        known = column[rows][: n - int(np.isnan(column).sum())]
-        fresh = np.append(True, known[1:] > known[:-1])[: known.size]
-        own = np.arange(levels, dtype=np.float64) if levels else known[fresh]
-        bins[j] = codes[j] = own.size
-        codes[j, rows[: known.size]] = known if levels else np.cumsum(fresh) - 1
-        values[size : size + own.size] = own
-        size += own.size
+        present = column[rows][: n - int(np.isnan(column).sum())]
+        fresh = np.append(True, present[1:] > present[:-1])[: present.size]
+        column_values = np.arange(levels, dtype=np.float64) if levels else present[fresh]
+        bins[j] = codes[j] = column_values.size
+        codes[j, rows[: present.size]] = present if levels else np.cumsum(fresh) - 1
+        values[size : size + column_values.size] = column_values
+        size += column_values.size
     values.resize(size, refcheck=False)  # where it is, without a copy
     return Binned(codes, bins, _starts(bins), values, values, data.levels), order
 

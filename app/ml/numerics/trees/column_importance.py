@@ -14,11 +14,11 @@ from app.ml.numerics.trees.out_of_bag import MOST_ROWS
 def permuted_increases(data: Data, tree: Trees, rows: NDArray[np.int32], rng: np.random.Generator) -> Vector:
     """The tree's error on rows it has not seen, and by how much each column's permutation raises it: (1 + d,)."""
     sample = rows[:: -(-rows.size // MOST_ROWS)].copy()
-    found = np.empty(1 + data.x.shape[1])
+    increases = np.empty(1 + data.x.shape[1])
     numbers = data.task is Task.REGRESSION
     seed = np.uint64(rng.integers(2**63))
-    found[0] = permuted(data.x, data.y, data.weights, numbers, sample, seed, *tree[1:], found[1:])
-    return found
+    increases[0] = permuted(data.x, data.y, data.weights, numbers, sample, seed, *tree[1:], increases[1:])
+    return increases
 
 
 def importances(rises: Matrix) -> tuple[float, Vector, Vector]:

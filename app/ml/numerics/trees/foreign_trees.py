@@ -65,9 +65,11 @@ def last_left(threshold: Vector, strict: NDArray[np.bool_], *, single: bool, zer
     if np.isnan(threshold).any() or np.isneginf(threshold).any():
         raise damaged("A threshold of a split is not a number.")
     below = np.nextafter(threshold, -np.inf)
-    found = _rounded(threshold, strict) if single else np.where(strict, below, threshold)
-    found = np.where(found >= 0, np.maximum(found, zero), np.minimum(found, np.nextafter(-zero, -np.inf)))
-    return np.maximum(found, np.finfo(np.float64).min)
+    last_value = _rounded(threshold, strict) if single else np.where(strict, below, threshold)
+    last_value = np.where(
+        last_value >= 0, np.maximum(last_value, zero), np.minimum(last_value, np.nextafter(-zero, -np.inf))
+    )
+    return np.maximum(last_value, np.finfo(np.float64).min)
 
 
 @np.errstate(over="ignore")  # the number after the last finite one is infinite
@@ -78,15 +80,17 @@ def _rounded(threshold: Vector, strict: NDArray[np.bool_]) -> Vector:
     last = np.where(over, np.nextafter(last, low), last)
     middle = (_finite(last) + _finite(np.nextafter(last, -low))) / 2  # exact
     even = last.view(np.uint32) % 2 == 0  # of two that are equally near the even one is taken
-    found = np.where(even, middle, np.nextafter(middle, -np.inf))
-    return np.where(np.isposinf(last), np.inf, found)
+    rounded = np.where(even, middle, np.nextafter(middle, -np.inf))
+    return np.where(np.isposinf(last), np.inf, rounded)
 
 
 def _finite(single: NDArray[np.float32]) -> Vector:
     return np.clip(single.astype(np.float64), -BEYOND, BEYOND)
 
 
-def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, single: bool, zero: float = 0.0) -> Trees:
+def flattened(
+    trees: Sequence[ForeignTree], columns: int, level_counts: Labels, *, single: bool, zero: float = 0.0
+) -> Trees:
     """All trees; known: (d,) levels that a column is known to have, at least. Values are (L, 1).
 
     single, zero: as `last_left` has them.
@@ -99,7 +103,7 @@ def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, sing
     starts = np.concatenate([[0], sizes.cumsum()]).astype(np.int64)
     if starts[-1] >= 2**31:
         raise damaged("There are too many nodes.")
-    parts = [_ordered(tree, order, at) for tree, order, at in zip(trees, orders, starts, strict=False)]
+    parts = [_ordered(tree, order, start_) for tree, order, start_ in zip(trees, orders, starts, strict=False)]
     column, threshold, strict, left, missing, value, subset, share = (
         np.concatenate([part[i] for part in parts]) for i in range(8)
     )
@@ -107,7 +111,7 @@ def flattened(trees: Sequence[ForeignTree], columns: int, known: Labels, *, sing
         raise damaged("A split is of a column that does not exist.")
     is_split = column >= 0
     plain = is_split & ~subset
-    levels = _levels(trees, column, subset, plain, known)
+    levels = _levels(trees, column, subset, plain, level_counts)
     truths = np.zeros(column.size, np.int64)
     truths[subset] = levels[column[subset]]
     ends = truths.cumsum()
@@ -179,10 +183,10 @@ def _ordered(tree: ForeignTree, order: Labels, start: int) -> tuple[NDArray[np.g
     place = np.zeros(tree.column.size, np.int64)
     place[order] = np.arange(order.size)
     left = place[np.where(tree.column[order] >= 0, tree.left[order], 0)] + start
-    kept = (of[order] for of in (tree.column, tree.threshold, tree.strict))
+    fields = (array[order] for array in (tree.column, tree.threshold, tree.strict))
     missing = np.where(tree.missing_left[order], 0, 1)
     subset = tree.subset[order] & (tree.column[order] >= 0)
-    return *kept, left, missing, tree.value[order], subset, _left_share(tree, order)
+    return *fields, left, missing, tree.value[order], subset, _left_share(tree, order)
 
 
 def _left_share(tree: ForeignTree, order: Labels) -> Vector:
@@ -204,17 +208,17 @@ def _levels(
     column: Labels,
     subset: NDArray[np.bool_],
     plain: NDArray[np.bool_],
-    known: Labels,
+    level_counts: Labels,
 ) -> Labels:
     """(d,) codes of each column, with one for all other levels; 0 for a number."""
-    levels = known.astype(np.int64)
+    levels = level_counts.astype(np.int64)
     for tree in trees:
         nodes = np.flatnonzero(tree.subset & (tree.column >= 0) & (tree.end > tree.begin))
         for node in nodes.tolist():
             members = tree.levels[tree.begin[node] : tree.end[node]]
-            at = tree.column[node]
-            if members.size and 0 <= at < levels.size:
-                levels[at] = max(levels[at], int(members.max()) + 1)
+            split_column = tree.column[node]
+            if members.size and 0 <= split_column < levels.size:
+                levels[split_column] = max(levels[split_column], int(members.max()) + 1)
     if (levels > MAX_LEVELS).any():
         raise unsupported("too_many_levels", "/trees", f"A column has more than {MAX_LEVELS} categories.")
     categorical = levels > 0
@@ -228,16 +232,16 @@ def _members(
     trees: Sequence[ForeignTree], orders: Sequence[Labels], subset: NDArray[np.bool_], truths: Labels
 ) -> NDArray[np.bool_]:
     """Truths, one for each level of each such node: the level goes left."""
-    found = np.zeros(int(truths.sum()), np.bool_)
+    members = np.zeros(int(truths.sum()), np.bool_)
     starts = (truths.cumsum() - truths)[subset]
     nodes = ((tree, node) for tree, order in zip(trees, orders, strict=True) for node in order[_subsets(tree, order)])
     for (tree, node), start, size in zip(nodes, starts, truths[subset], strict=True):
         right = bool(tree.members_right[node])
-        found[start : start + size] = right
-        found[start + tree.levels[tree.begin[node] : tree.end[node]]] = not right
-    return found
+        members[start : start + size] = right
+        members[start + tree.levels[tree.begin[node] : tree.end[node]]] = not right
+    return members
 
 
 def _subsets(tree: ForeignTree, order: Labels) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = tree.subset[order] & (tree.column[order] >= 0)
-    return found
+    is_subset: NDArray[np.bool_] = tree.subset[order] & (tree.column[order] >= 0)
+    return is_subset

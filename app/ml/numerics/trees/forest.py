@@ -16,9 +16,9 @@ from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.trees.compiled.numeric_traversal import SIGN, add_plain, add_plain_few
 from app.ml.numerics.trees.compiled.traversal import add_values
 
-MANY = 6
+MIN_INTERLEAVED_ROWS = 6
 """Rows for which eight side by side cost less than each by itself, in eight trees at a time."""
-FEW = 2000
+MAX_UNPACKED_ROWS = 2000
 """Rows that pass one tree in less time than it takes to pack it."""
 PREDICTIONS = 2**20
 """Limit on the predictions of single trees in memory at a time."""
@@ -71,19 +71,19 @@ class Trees(NamedTuple):
 
 def total(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) the sum (n, k) of all trees' values. Raises CorruptModel for arrays that are no trees."""
-    return _predicted(trees, x, apart=False)
+    return _predicted(trees, x, by_tree=False)
 
 
 def total_of_grown(tree: Trees, x: Matrix) -> Matrix:
     """`total` of a tree that has just been grown: it is sound, and few rows pass it sooner than it could be packed."""
-    if len(x) > FEW:
+    if len(x) > MAX_UNPACKED_ROWS:
         return total(tree, x)
-    return _one_by_one(tree, np.ascontiguousarray(x, np.float64), apart=False)
+    return _one_by_one(tree, np.ascontiguousarray(x, np.float64), by_tree=False)
 
 
 def each(trees: Trees, x: Matrix) -> Matrix:
     """For each row (n, d) the value of every tree (n, T), the first of its k numbers."""
-    return _predicted(trees, x, apart=True)
+    return _predicted(trees, x, by_tree=True)
 
 
 def stages(trees: Trees, x: Matrix, size: int = 1) -> Matrix:
@@ -93,35 +93,35 @@ def stages(trees: Trees, x: Matrix, size: int = 1) -> Matrix:
     return sums
 
 
-def _predicted(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
+def _predicted(trees: Trees, x: Matrix, *, by_tree: bool) -> Matrix:
     nodes = _packed(trees)
     if x.shape[1] != trees.levels.size:
         raise CorruptModel("The stored trees are for other columns.")
     x = np.ascontiguousarray(x, np.float64)
-    return _one_by_one(trees, x, apart=apart) if nodes is _NONE else _side_by_side(trees, nodes, x, apart=apart)
+    return _one_by_one(trees, x, by_tree=by_tree) if nodes is _NONE else _side_by_side(trees, nodes, x, by_tree=by_tree)
 
 
-def _one_by_one(trees: Trees, x: Matrix, *, apart: bool) -> Matrix:
-    if apart:
+def _one_by_one(trees: Trees, x: Matrix, *, by_tree: bool) -> Matrix:
+    if by_tree:
         singles = (trees._replace(root=trees.root[t : t + 1]) for t in range(trees.root.size))
-        return np.stack([_one_by_one(single, x, apart=False)[:, 0] for single in singles], axis=1)
+        return np.stack([_one_by_one(single, x, by_tree=False)[:, 0] for single in singles], axis=1)
     out = np.zeros((len(x), trees.values.shape[1]))
     add_values.lean(x, *trees, out)
     return out
 
 
-def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, apart: bool) -> Matrix:
+def _side_by_side(trees: Trees, nodes: Nodes, x: Matrix, *, by_tree: bool) -> Matrix:
     """A tree that is fetched for a block of rows is used more often than it has nodes."""
     root, values, n = trees.root, trees.values, len(x)
-    out = np.empty((n, root.size if apart else values.shape[1]))
-    if n < MANY:
-        gaps = add_plain_few.lean(x, root, nodes, values, apart, out)
+    out = np.empty((n, root.size if by_tree else values.shape[1]))
+    if n < MIN_INTERLEAVED_ROWS:
+        gaps = add_plain_few.lean(x, root, nodes, values, by_tree, out)
     else:
         block = min(max(LEAST_BLOCK, 2 * len(nodes) // max(1, root.size)), MOST_CELLS // max(1, x.shape[1]) + 1)
-        gaps = add_plain.lean(x, root, nodes, values, block, apart, out)
+        gaps = add_plain.lean(x, root, nodes, values, block, by_tree, out)
     if gaps:
         rows = np.isnan(x).any(axis=1)
-        out[rows] = _one_by_one(trees, x[rows], apart=apart)
+        out[rows] = _one_by_one(trees, x[rows], by_tree=by_tree)
     return out
 
 
@@ -152,10 +152,10 @@ def _packed(trees: Trees) -> Nodes:
     The threshold's key, and column and left child; at a leaf the row of `values`, and a column of which every row's
     key is least, and itself. Raises CorruptModel.
     """
-    known = _looked_at(trees)
-    if known.nodes is None:
-        known.nodes = _pack(trees)
-    return known.nodes
+    cached = _looked_at(trees)
+    if cached.nodes is None:
+        cached.nodes = _pack(trees)
+    return cached.nodes
 
 
 def _pack(trees: Trees) -> Nodes:
@@ -184,12 +184,12 @@ def sound(trees: Trees) -> Trees:
 
 def _looked_at(trees: Trees) -> _Known:
     left = trees.left
-    known = _known.get(id(left))
-    if known is None or known.left() is not left:
+    cached = _known.get(id(left))
+    if cached is None or cached.left() is not left:
         if not _is_sound(trees):
             raise CorruptModel("The stored trees lead nowhere.")
-        known = _known[id(left)] = _Known(left)
-    return known
+        cached = _known[id(left)] = _Known(left)
+    return cached
 
 
 def _is_of_kind(array: object, kind: type) -> bool:

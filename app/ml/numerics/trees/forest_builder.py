@@ -28,7 +28,7 @@ class ForestBuilder:
         self._fixed: tuple[Trees, int] | None = None
         self._freed = 0
 
-    def add(self, tree: Trees, *, kept: bool = True) -> None:
+    def add(self, tree: Trees, *, keep: bool = True) -> None:
         """One more. If it has the table of values of the one before, they share it.
 
         kept: whether its arrays are needed any longer; else all that are not sealed are emptied as they are copied.
@@ -44,8 +44,8 @@ class ForestBuilder:
         new = {}
         for name, array in self._arrays.items():
             if name != "values" or not shared:
-                new[name] = array.add(getattr(tree, name), share, kept=kept)
-                self._freed += 0 if kept else new[name].nbytes
+                new[name] = array.add(getattr(tree, name), share, keep=keep)
+                self._freed += 0 if keep else new[name].nbytes
             if self._freed >= MUCH:
                 give_back()
                 self._freed = 0
@@ -70,12 +70,12 @@ class _Growing:
         self._array = np.empty((0, *like.shape[1:]), like.dtype)
         self.size = 0
 
-    def add(self, rows: NDArray[Any], share: float, *, kept: bool) -> NDArray[Any]:
+    def add(self, rows: NDArray[Any], share: float, *, keep: bool) -> NDArray[Any]:
         """These rows, where they are now. share: how many times as many there will be in the end, as it seems."""
         before, self.size = self.size, self.size + len(rows)
         if self.size > len(self._array):
             self._array = longer(self._array, room(self.size, share))
-        if kept or not (rows.flags.owndata and rows.flags.writeable):
+        if keep or not (rows.flags.owndata and rows.flags.writeable):
             self._array[before : self.size] = rows
         else:  # from the end on, so that what is copied is given back
             step = max(1, CHUNK // (rows.itemsize * rows[:1].size or 1))

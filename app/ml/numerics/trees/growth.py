@@ -14,7 +14,7 @@ from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.longer_arrays import cut, longer, room
 from app.processes.process_memory import give_back
 
-DEEPEST = 2**30
+UNLIMITED = 2**30
 """Depth and leaves without a limit."""
 FIRST = 256
 """Nodes there is room for at first."""
@@ -32,14 +32,14 @@ class Rules(NamedTuple):
     """When a node becomes a leaf, and which splits it may have. Rows count by their weight."""
 
     criterion: int
-    max_depth: int = DEEPEST
+    max_depth: int = UNLIMITED
     max_leaves: int = 0
     """0: no limit, and the tree grows depth first; else the split that gains most comes first."""
     min_samples_split: float = 2.0
     min_samples_leaf: float = 1.0
     min_gain: float = 0.0
     """The least decrease of impurity × weight by a split."""
-    columns: int = DEEPEST
+    columns: int = UNLIMITED
     """Number of columns drawn for each split."""
     draws_subsets: bool = False
     """True if subsets of categories are drawn as well, rather than searched."""
@@ -174,9 +174,9 @@ def chosen(rows: int, which: Callable[[slice], NDArray[np.bool_]]) -> NDArray[np
     blocks = [slice(first, first + BLOCK) for first in range(0, rows, BLOCK)]
     places, size = np.empty(sum(np.count_nonzero(which(some)) for some in blocks), np.int32), 0
     for some in blocks:
-        found = np.flatnonzero(which(some))
-        places[size : size + found.size] = found + some.start
-        size += found.size
+        positions = np.flatnonzero(which(some))
+        places[size : size + positions.size] = positions + some.start
+        size += positions.size
     return places
 
 
@@ -188,12 +188,12 @@ def _missing_policy(rules: Rules, d: int) -> NDArray[np.int8]:
 
 
 def planted(
-    tree: Grown, levels: Labels, values: NDArray[np.float64], rows: Labels | None = None, *, kept: bool = True
+    tree: Grown, levels: Labels, values: NDArray[np.float64], rows: Labels | None = None, *, keep: bool = True
 ) -> Trees:
     """One tree ready to predict. rows: (N,) the row of `values` of each leaf; None: its vote, or one row a node. kept:
     whether what has grown is needed any longer.
     """
-    left = tree.left.copy() if kept else tree.left
+    left = tree.left.copy() if keep else tree.left
     for first in range(0, left.size, BLOCK):
         leaves = first + np.flatnonzero(left[first : first + BLOCK] < 0)
         left[leaves] = leaves if rows is None else rows[leaves]

@@ -55,19 +55,19 @@ class Forms(NamedTuple):
 
     def terms(self, place: int) -> list[JSON]:
         """The columns of one form and their coefficients."""
-        one = self.one(place)
-        pairs = zip(one.column.tolist(), one.coef.tolist(), strict=True)
+        form = self.one(place)
+        pairs = zip(form.column.tolist(), form.coef.tolist(), strict=True)
         return [{"column": column, "coef": coef} for column, coef in pairs]
 
     def shift(self, place: int) -> float:
         """Σ coef · centre: what Σ coef x is more than the form."""
-        one = self.one(place)
-        return float(one.coef @ one.centre)
+        form = self.one(place)
+        return float(form.coef @ form.centre)
 
 
 def joined(parts: Sequence[Form]) -> Forms:
     """One after the other."""
-    start = np.cumsum([0, *(one.column.size for one in parts)]).astype(np.int64)
+    start = np.cumsum([0, *(part.column.size for part in parts)]).astype(np.int64)
     return Forms(start, *(np.concatenate(field) for field in zip(NOTHING, *parts, strict=True)))
 
 

@@ -17,7 +17,9 @@ class MemberTrees(NamedTuple):
     @classmethod
     def of(cls, members: Iterable[FittedLearner], columns: Sequence[Labels] = ()) -> Self:
         """Trees of members that offer the query `tree`."""
-        return cls(tuple(one.algorithm.queries["tree"](one.params, one.state) for one in members), tuple(columns))
+        return cls(
+            tuple(member.algorithm.queries["tree"](member.params, member.state) for member in members), tuple(columns)
+        )
 
     @property
     def members(self) -> int:
@@ -27,7 +29,7 @@ class MemberTrees(NamedTuple):
         """One of them, from 0."""
         for place, part in enumerate(self.parts):
             if member < part.members:
-                found = part.tree(member)
-                return found.seeing(self.columns[place]) if self.columns else found
+                tree = part.tree(member)
+                return tree.seeing(self.columns[place]) if self.columns else tree
             member -= part.members
         raise IndexError(member)

@@ -75,10 +75,10 @@ def grow(data: Data, rules: Rules, most: int, *, exact: bool, report: Callable[[
 
 
 def _stump(data: Data, rows: Labels, depth: int, rules: Rules, most: int, *, exact: bool) -> Stump:
-    own = data.take(rows)
-    may_split = depth < rules.max_depth and own.weights.sum() >= 1.999 * rules.min_samples_leaf  # rounding aside
-    forms = _directions(own, most) if may_split else NONE
-    wide = _widened(own, forms)
+    node_data = data.take(rows)
+    may_split = depth < rules.max_depth and node_data.weights.sum() >= 1.999 * rules.min_samples_leaf  # rounding aside
+    forms = _directions(node_data, most) if may_split else NONE
+    wide = _widened(node_data, forms)
     table = ranked(wide) if exact else (binned(wide),)
     alone = rules._replace(
         max_depth=int(may_split), max_leaves=0, missing_branch=_missing_branches(rules, forms, data.levels.size)
@@ -98,8 +98,8 @@ def _masks(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
     missing: Truths = np.isnan(values)
     left: Truths = values <= threshold
     if levels and np.isfinite(threshold):
-        known = np.flatnonzero(~missing)
-        left[known] = tree.members[values[known].astype(np.intp)]
+        present = np.flatnonzero(~missing)
+        left[present] = tree.members[values[present].astype(np.intp)]
     yield left
     yield ~left & ~missing if np.isfinite(threshold) else None
     yield missing if tree.missing[0] > 0 else None
@@ -107,8 +107,10 @@ def _masks(tree: Grown, values: Vector, levels: int) -> Iterator[Truths | None]:
 
 def _missing_branches(rules: Rules, forms: Forms, d: int) -> Truths:
     """(d,) true where missing values may have a branch of their own; of a form, where they may in all its columns."""
-    own = np.broadcast_to(rules.missing_branch, d)
-    return np.append(own, [own[forms.one(place).column].all() for place in range(forms.size)]).astype(np.bool_)
+    node_missing_branch = np.broadcast_to(rules.missing_branch, d)
+    return np.append(
+        node_missing_branch, [node_missing_branch[forms.one(place).column].all() for place in range(forms.size)]
+    ).astype(np.bool_)
 
 
 def _widened(data: Data, forms: Forms) -> Data:
@@ -161,7 +163,7 @@ def _tree(stumps: list[Stump], left: list[int], d: int) -> tuple[Grown, Forms]:
             threshold[node] = sum(part.size for part in members)
             members.append(tree.members)
     value, weight, impurity = (
-        np.array([getattr(s.tree, of)[0] for s in stumps]) for of in ("value", "weight", "impurity")
+        np.array([getattr(s.tree, field)[0] for s in stumps]) for field in ("value", "weight", "impurity")
     )
     is_split = column >= 0
     lefts = np.where(is_split, weight[left], 1.0)  # of the rows with a value, those that went left
@@ -190,11 +192,11 @@ def linear_leaves(data: Data, trees: Trees, splits: Forms) -> Bounded:
     order = np.argsort(ends, kind="stable")
     cuts = np.searchsorted(ends[order], np.arange(len(trees.column) + 1))
     for node in np.flatnonzero(trees.column < 0).tolist():
-        own = data.take(np.sort(order[cuts[node] : cuts[node + 1]]))
+        leaf_data = data.take(np.sort(order[cuts[node] : cuts[node + 1]]))
         row = int(trees.left[node])
-        if len(own.x):
-            low[row], high[row] = own.y.min(), own.y.max()
-            parts[row] = _fitted(own)
+        if len(leaf_data.x):
+            low[row], high[row] = leaf_data.y.min(), leaf_data.y.max()
+            parts[row] = _fitted(leaf_data)
     return Bounded(joined(parts), low, high)
 
 

@@ -17,15 +17,15 @@ def prune(tree: Grown, levels: Labels, cost: float) -> Grown:
     levels: (d,) as in `Data`.
     """
     unit = float(tree.weight[0])
-    kept = np.zeros(tree.column.size, np.bool_)
-    cut_back(tree.column, tree.threshold, tree.left, tree.missing, tree.share, tree.gain, unit, cost, kept)
-    return _compact(tree, levels, kept)
+    is_kept = np.zeros(tree.column.size, np.bool_)
+    cut_back(tree.column, tree.threshold, tree.left, tree.missing, tree.share, tree.gain, unit, cost, is_kept)
+    return _compact(tree, levels, is_kept)
 
 
-def _compact(tree: Grown, levels: Labels, kept: NDArray[np.bool_]) -> Grown:
+def _compact(tree: Grown, levels: Labels, is_kept: NDArray[np.bool_]) -> Grown:
     """Only these nodes and the truths of their levels, numbered anew. Siblings stay neighbours."""
-    number = np.append(np.cumsum(kept) - 1, -1).astype(np.int32)  # the last place stands for -1
-    fields = {name: array[kept] for name, array in tree._asdict().items() if name != "members"}
+    number = np.append(np.cumsum(is_kept) - 1, -1).astype(np.int32)  # the last place stands for -1
+    fields = {name: array[is_kept] for name, array in tree._asdict().items() if name != "members"}
     fields["left"] = number[fields["left"]]
     subsets = np.flatnonzero(
         (fields["column"] >= 0) & (levels[fields["column"]] > 0) & np.isfinite(fields["threshold"])

@@ -63,18 +63,18 @@ class TreeNodes(NamedTuple):
                 yield place | self._facts(node) | self._split(node) | shown | {"truncated": len(shown) < len(below)}
 
     def _facts(self, node: int) -> dict[str, JSON]:
-        found: dict[str, JSON] = {name: float(values[node]) for name, values in self.facts.items()}
+        facts: dict[str, JSON] = {name: float(values[node]) for name, values in self.facts.items()}
         if self.trees.column[node] < 0:
-            return found | {"value": self.trees.values[self.trees.left[node]].tolist()}
-        return found | ({"value": self.trees.values[node].tolist()} if self.facts else {})
+            return facts | {"value": self.trees.values[self.trees.left[node]].tolist()}
+        return facts | ({"value": self.trees.values[node].tolist()} if self.facts else {})
 
     def _split(self, node: int) -> dict[str, JSON]:
         """The condition of the left branch; of a leaf its linear function, if it has one."""
         trees = self.trees
         column, threshold = int(trees.column[node]), float(trees.threshold[node])
         if column < 0:
-            found = self.leaves.forms.size
-            return {"linear": linear_leaf(trees, self.leaves, int(trees.left[node]))} if found else {}
+            has_linear_leaves = self.leaves.forms.size
+            return {"linear": linear_leaf(trees, self.leaves, int(trees.left[node]))} if has_linear_leaves else {}
         form = column - (trees.levels.size - self.sums.size)
         tested = columns_of(trees, self.sums, column)
         if math.isinf(threshold):
@@ -105,8 +105,8 @@ class OneTree(NamedTuple):
 
     def nodes(self, levels: list[Labels]) -> Iterator[dict[str, JSON]]:
         """Those nodes, as `TreeNodes` has them, with columns of the model's matrix."""
-        found = self.trees.nodes(levels)
-        return found if self.columns is None else (_moved(node, self.columns) for node in found)
+        nodes = self.trees.nodes(levels)
+        return nodes if self.columns is None else (_moved(node, self.columns) for node in nodes)
 
 
 def _moved(part: dict[str, JSON], columns: Labels) -> dict[str, JSON]:

@@ -41,13 +41,13 @@ def outside(values, first, last, inside):
 
     What has a number for each column is `repeated`.
     """
-    found, step = 0, first.size
+    outside_count, step = 0, first.size
     numbers, result = values.reshape(values.size), inside.reshape(inside.size)
     for start in range(0, numbers.size, step):
         some, good = numbers[start : start + step], result[start : start + step]
         for j in range(some.size):
-            found += is_outside(some, first, last, good, j)
-    return found
+            outside_count += is_outside(some, first, last, good, j)
+    return outside_count
 
 
 @kernel(
@@ -58,14 +58,14 @@ def outside(values, first, last, inside):
 )
 def standardise(values, first, last, inside, offset, scale, x):
     """Into x (n, p): (values - offset) / scale. The result is that of `outside`, and so are the arguments."""
-    found, step = 0, first.size
+    outside_count, step = 0, first.size
     numbers, result, made = values.reshape(values.size), inside.reshape(inside.size), x.reshape(x.size)
     for start in range(0, numbers.size, step):
         some, good, to = numbers[start : start + step], result[start : start + step], made[start : start + step]
         for j in range(some.size):
-            found += is_outside(some, first, last, good, j)
+            outside_count += is_outside(some, first, last, good, j)
             to[j] = (some[j] - offset[j]) / scale[j]
-    return found
+    return outside_count
 
 
 @inner
@@ -92,7 +92,7 @@ def grouped(values, inside, absent, missing, fills, rows, groups):
     groups: (2, g), for each its number, ascending, and where it ends in `rows`, which has those of each, ascending.
     absent, missing, fills: (p,), as in `app.ml.preparation.flags.RowFlags`.
     """
-    width, found = values.shape[1], 0
+    width, count = values.shape[1], 0
     where, keys = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
     places = np.zeros(KINDS_OF_DOUBT * width, np.int64)
     result = inside.reshape(inside.size)
@@ -104,16 +104,16 @@ def grouped(values, inside, absent, missing, fills, rows, groups):
             i, j = divmod(cell, width)
             wrong = -1 if result[cell] else what_is_wrong(values[i, j], absent[j], missing[j], fills[j])
             if wrong >= 0:
-                where[found], keys[found] = i, wrong * width + j
-                places[keys[found]] += 1
-                found += 1
+                where[count], keys[count] = i, wrong * width + j
+                places[keys[count]] += 1
+                count += 1
     many, end = 0, 0
     for key in range(places.size):
         if places[key]:
             end, places[key] = end + places[key], end
             groups[0, many], groups[1, many] = key, end
             many += 1
-    for k in range(found):
+    for k in range(count):
         rows[places[keys[k]]] = where[k]
         places[keys[k]] += 1
     return many

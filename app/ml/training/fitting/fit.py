@@ -16,7 +16,7 @@ from app.ml.models.own_widths import has_own, own_widths, scales_own
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target import Classes
 from app.ml.preparation.target_transform import carried
-from app.ml.statistics.error_by_prediction import NONE, at, error_spread
+from app.ml.statistics.error_by_prediction import NONE, error_of_predictions, error_spread
 from app.ml.training.rows.training_set import TrainingSet
 
 MOST_ERRORS = 10_000
@@ -132,7 +132,7 @@ def spread_of_training_rows(training_set: TrainingSet, fitted: Fitted) -> Matrix
     if scales_own(algorithm, params):
         errors = errors / own_widths(algorithm, params, fitted.fit.state, data.x)
     spread = error_spread(predicted, errors)
-    return spread / [[1.0], [at(spread, predicted).mean()]] if spread.size else NONE
+    return spread / [[1.0], [error_of_predictions(spread, predicted).mean()]] if spread.size else NONE
 
 
 def calibrate_by_folds(training_set: TrainingSet, rows: Labels, predicted: Vector | None) -> Calibration:

@@ -15,7 +15,7 @@ from app.ml.models.member_view import View
 from app.ml.models.own_widths import has_own, own_widths
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.target_transform import carried
-from app.ml.statistics.error_by_prediction import at
+from app.ml.statistics.error_by_prediction import error_of_predictions
 from app.ml.training.fitting.fit import Fitted, spread_of_training_rows
 from app.ml.training.rows.training_set import TrainingSet
 
@@ -54,7 +54,7 @@ def scored(training_set: TrainingSet, name: str, whole: Preparation, fitted: Fit
         predicted = learned.algorithm.predict(params, learned.state, data.x)
         widths = own_widths(learned.algorithm, params, learned.state, data.x) if _own(training_set) else 1.0
         errors = np.abs(carried(training_set.preprocessing.target, data.y) - predicted)
-        scores = errors / (at(spread, predicted) * widths)
+        scores = errors / (error_of_predictions(spread, predicted) * widths)
     return ScoredFold(FoldFit(learned, spread), np.where(np.isnan(scores), np.inf, scores))
 
 

@@ -38,7 +38,7 @@ def chosen_task(
         if given:
             return None, [Fault("/target", f"{name} learns without a target: leave it out.")]
         return None, [Fault("/target", f"{name} needs a target column to learn from.", "missing")]
-    if spec.task is not None and not algorithm.target_use(spec.task).takes(given=given):
+    if spec.task is not None and not algorithm.target_use(spec.task).takes(has_target=given):
         return None, [Fault("/task", f"{spec.task} {'takes no' if given else 'needs a'} target.")]
     task = spec.task or _natural(spec, known, fitting, alternatives, in_doubt)
     return task, [] if task is None or task in offered else [_not_offered(spec, name, task, offered)]
@@ -46,7 +46,7 @@ def chosen_task(
 
 def fitting_tasks(algorithm: Algorithm[Any, Any], *, given: bool) -> list[Task]:
     """Those that it does with a target, or without one, in the order in which it declares them."""
-    return [task for task in algorithm.tasks if algorithm.target_use(task).takes(given=given)]
+    return [task for task in algorithm.tasks if algorithm.target_use(task).takes(has_target=given)]
 
 
 def _natural(

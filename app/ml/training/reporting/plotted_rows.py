@@ -96,7 +96,7 @@ def _of_clusters(data: Data, labels: Labels, rows: Labels) -> dict[str, Any]:
 
 def _silhouettes(data: Data, labels: Labels, rows: Labels) -> Vector:
     """(m,) of these rows; NaN for some of them where the table is large."""
-    most = max(validity.FEWEST, validity.DISTANCES // len(data.x))
+    most = max(validity.MIN_SAMPLE_ROWS, validity.DISTANCES // len(data.x))
     measured = evenly(rows.size, most)
     found = np.full(rows.size, np.nan)
     found[measured] = validity.silhouettes(data.x, labels, rows[measured], data.square)

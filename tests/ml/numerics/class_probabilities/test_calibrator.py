@@ -6,7 +6,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
-from app.ml.numerics.class_probabilities.calibrator import LEAST, Calibrator, calibrated, log_odds
+from app.ml.numerics.class_probabilities.calibrator import MIN_PROBABILITY, Calibrator, calibrated, log_odds
 from app.ml.numerics.class_probabilities.sigmoid import sigmoid, smoothed
 
 
@@ -71,7 +71,7 @@ def test_a_map_keeps_the_order_of_rows(method):
     p = rng.random(500)
     y = (rng.random(500) < p) * 1
     maps = Calibrator.of(method, np.column_stack([1 - p, p]), y)
-    grid = np.sort(np.concatenate([[0.0, LEAST, 1 - LEAST, 1.0], rng.random(1000)]))
+    grid = np.sort(np.concatenate([[0.0, MIN_PROBABILITY, 1 - MIN_PROBABILITY, 1.0], rng.random(1000)]))
     after = calibrated(maps, np.column_stack([1 - grid, grid]))
     assert (np.diff(after[:, 1]) >= 0).all()
     assert ((after >= 0) & (after <= 1)).all()

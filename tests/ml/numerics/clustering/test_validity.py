@@ -44,7 +44,7 @@ def test_silhouettes_of_degenerate_clusters_are_defined():
 def test_a_sample_of_many_rows_is_spread_over_them():
     assert validity.sampled(4000).tolist() == list(range(4000))
     rows = validity.sampled(1_000_000)
-    assert (rows.size, rows[0], rows[-1]) == (validity.FEWEST, 0, 999_999)
+    assert (rows.size, rows[0], rows[-1]) == (validity.MIN_SAMPLE_ROWS, 0, 999_999)
     assert np.diff(rows).min() > 4000
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.ml.numerics.kernel_functions.compiled.radial import FARTHEST, RBF, radial_slopes, radial_values
+from app.ml.numerics.kernel_functions.compiled.radial import MAX_EXPONENT, RBF, radial_slopes, radial_values
 
 RNG = np.random.default_rng(0)
 SQUARES = np.append(RNG.uniform(0, 3, (5, 1299)), np.zeros((5, 1)), axis=1)
@@ -34,7 +34,7 @@ def test_slopes_and_the_sum(order):
 
 
 def test_far_rows_have_no_covariance():
-    found = np.array([[FARTHEST - 1, FARTHEST + 1, 1e300]])
+    found = np.array([[MAX_EXPONENT - 1, MAX_EXPONENT + 1, 1e300]])
     radial_values(found, RBF)
     assert found[0, 0] > 0
     assert found[0, 1:].tolist() == [0, 0]

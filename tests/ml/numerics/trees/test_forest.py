@@ -9,7 +9,7 @@ from app.ml.models import state_format
 from app.ml.numerics.trees.binning import binned
 from app.ml.numerics.trees.compiled.column_split import VARIANCE
 from app.ml.numerics.trees.compiled.numeric_traversal import add_plain, add_plain_few
-from app.ml.numerics.trees.forest import LEAST_BLOCK, MANY, Trees, _one_by_one, _packed, each, total
+from app.ml.numerics.trees.forest import LEAST_BLOCK, MIN_INTERLEAVED_ROWS, Trees, _one_by_one, _packed, each, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import Grower, Rules, planted
 
@@ -90,8 +90,8 @@ def test_side_by_side_is_one_by_one_to_the_last_bit(seed, count):
     """Rows side by side, or the trees of a row."""
     trees, values = forest(seed, count=count)
     x = np.random.default_rng(seed).choice(values, (2 * LEAST_BLOCK + 3, 2))
-    alone, apart = _one_by_one(trees, x, apart=False), _one_by_one(trees, x, apart=True)
-    for rows in (*range(1, MANY + 1), 13, LEAST_BLOCK + 1, len(x)):
+    alone, apart = _one_by_one(trees, x, by_tree=False), _one_by_one(trees, x, by_tree=True)
+    for rows in (*range(1, MIN_INTERLEAVED_ROWS + 1), 13, LEAST_BLOCK + 1, len(x)):
         assert total(trees, x[:rows]).tobytes() == alone[:rows].tobytes()
         assert each(trees, x[:rows]).tobytes() == apart[:rows].tobytes()
     expected = [[traced(trees, row, root)[0] for root in trees.root] for row in x[:200]]
@@ -120,7 +120,7 @@ def test_what_is_kept_beside_the_trees_is_counted():
 
 def test_other_columns_are_refused():
     trees, _ = forest(0)
-    for rows in (1, MANY):
+    for rows in (1, MIN_INTERLEAVED_ROWS):
         with pytest.raises(CorruptModel):
             total(trees, np.zeros((rows, 1)))
 
@@ -160,7 +160,7 @@ def test_numbers_of_any_type_and_order_are_predicted():
     x = np.arange(-6, 6).reshape(6, 2)
     for rows in (x, x.astype(np.float32), np.asfortranarray(x, float), np.repeat(x, 2, axis=0)[::2].astype(float)):
         for n in (1, 6):
-            assert total(trees, rows[:n]).tobytes() == _one_by_one(trees, x[:n].astype(float), apart=False).tobytes()
+            assert total(trees, rows[:n]).tobytes() == _one_by_one(trees, x[:n].astype(float), by_tree=False).tobytes()
 
 
 LIES = {

@@ -23,8 +23,8 @@ def metric(a: Vector, b: Vector, p: float) -> float:
         return math.sqrt(square(a, b))
     total = 0.0
     for j in range(a.size):
-        apart = abs(a[j] - b[j])
-        total = total + apart if p == 1 else max(total, apart)
+        distance = abs(a[j] - b[j])
+        total = total + distance if p == 1 else max(total, distance)
     return total
 
 
@@ -36,46 +36,46 @@ def place(i: int, j: int) -> int:
 @kernel("void(f8[:,::1], f8, f8[::1])", writes=["triangle"])
 def triangle_of(x: Matrix, p: float, triangle: Vector) -> None:
     """Distances of all pairs of rows."""
-    at = 0
+    pair = 0
     for i in range(x.shape[0]):
         for j in range(i):
-            triangle[at] = metric(x[i], x[j], p)
-            at += 1
+            triangle[pair] = metric(x[i], x[j], p)
+            pair += 1
 
 
 @inner
-def distances_to(columns: Matrix, own: int, left: int, p: float, apart: Vector) -> None:
+def distances_to(columns: Matrix, row: int, left: int, p: float, distances: Vector) -> None:
     """Distances of the first `left` rows to one; squared for p = 2. A column at a time: the processor adds several."""
-    apart[:left] = 0.0
+    distances[:left] = 0.0
     for j in range(columns.shape[0]):
-        column, here = columns[j], columns[j, own]
+        column, here = columns[j], columns[j, row]
         if p == 2:
             for t in range(left):
-                apart[t] += (column[t] - here) * (column[t] - here)
+                distances[t] += (column[t] - here) * (column[t] - here)
         elif p == 1:
             for t in range(left):
-                apart[t] += abs(column[t] - here)
+                distances[t] += abs(column[t] - here)
         else:
             for t in range(left):
-                apart[t] = max(apart[t], abs(column[t] - here))
+                distances[t] = max(distances[t], abs(column[t] - here))
 
 
 @kernel("void(f8[:,::1], f8, i8[::1], i8[::1], f8[::1])", writes=["columns", "first", "second", "heights"])
 def spanning_tree(columns: Matrix, p: float, first: Labels, second: Labels, heights: Vector) -> None:
     """The shortest edges that connect all rows, by Prim's algorithm in O(n) memory. The rows change places."""
     n = columns.shape[1]
-    rows, before, near, apart = np.arange(n), np.zeros(n, np.int64), np.full(n, np.inf), np.empty(n)
+    rows, before, near, distances = np.arange(n), np.zeros(n, np.int64), np.full(n, np.inf), np.empty(n)
     current = 0
     for merge in range(n - 1):
         left, row = n - 1 - merge, rows[current]
         for j in range(columns.shape[0]):
             columns[j, current], columns[j, left] = columns[j, left], columns[j, current]
         rows[current], before[current], near[current] = rows[left], before[left], near[left]
-        distances_to(columns, left, left, p, apart)
+        distances_to(columns, left, left, p, distances)
         lowest, current = np.inf, 0
         for t in range(left):
-            if apart[t] < near[t]:
-                near[t], before[t] = apart[t], row
+            if distances[t] < near[t]:
+                near[t], before[t] = distances[t], row
             if near[t] < lowest:
                 lowest, current = near[t], t
         first[merge], second[merge] = before[current], rows[current]
@@ -83,20 +83,20 @@ def spanning_tree(columns: Matrix, p: float, first: Labels, second: Labels, heig
 
 
 @inner
-def nearest_in(triangle: Vector, sizes: Vector, places: int, own: int, previous: int) -> int:
-    """The cluster nearest to `own`; of equally near ones the previous one, so that a chain ends."""
+def nearest_in(triangle: Vector, sizes: Vector, places: int, row: int, previous: int) -> int:
+    """The cluster nearest to `row`; of equally near ones the previous one, so that a chain ends."""
     near, lowest = previous, np.inf
     if previous >= 0:
-        lowest = triangle[place(own, previous)]
-    start = own * (own - 1) // 2
-    for k in range(own):
+        lowest = triangle[place(row, previous)]
+    start = row * (row - 1) // 2
+    for k in range(row):
         if triangle[start + k] < lowest and sizes[k] > 0:
             near, lowest = k, triangle[start + k]
-    at = start + 2 * own
-    for k in range(own + 1, places):
-        if triangle[at] < lowest and sizes[k] > 0:
-            near, lowest = k, triangle[at]
-        at += k
+    pair = start + 2 * row
+    for k in range(row + 1, places):
+        if triangle[pair] < lowest and sizes[k] > 0:
+            near, lowest = k, triangle[pair]
+        pair += k
     return near
 
 
@@ -107,13 +107,13 @@ def joined(triangle: Vector, sizes: Vector, places: int, a: int, b: int, linkage
     for k in range(places):
         if sizes[k] > 0 and k != a and k != b:
             to = place(k, b)
-            one, other = triangle[place(k, a)], triangle[to]
+            to_first, other = triangle[place(k, a)], triangle[to]
             if linkage == SINGLE:
-                triangle[to] = min(one, other)
+                triangle[to] = min(to_first, other)
             elif linkage == COMPLETE:
-                triangle[to] = max(one, other)
+                triangle[to] = max(to_first, other)
             else:
-                triangle[to] = other + share * (one - other)
+                triangle[to] = other + share * (to_first - other)
     sizes[b] += sizes[a]
     sizes[a] = 0
 
@@ -158,15 +158,15 @@ def chain(triangle: Vector, sizes: Vector, linkage: int, first: Labels, second: 
                 path[0] += 1
             length = 1
         while True:
-            own, previous = path[length - 1], path[length - 2] if length > 1 else -1
-            near = nearest_in(triangle, sizes, places, own, previous)
+            row, previous = path[length - 1], path[length - 2] if length > 1 else -1
+            near = nearest_in(triangle, sizes, places, row, previous)
             if near == previous:
                 break
             path[length] = near
             length += 1
-        first[merge], second[merge] = rows[previous], rows[own]
-        heights[merge] = triangle[place(own, previous)]
-        joined(triangle, sizes, places, min(own, previous), max(own, previous), linkage)
+        first[merge], second[merge] = rows[previous], rows[row]
+        heights[merge] = triangle[place(row, previous)]
+        joined(triangle, sizes, places, min(row, previous), max(row, previous), linkage)
         length -= 2
         active -= 1
         if length == 0:
@@ -185,21 +185,21 @@ def ward_chain(centroids: Matrix, sizes: Vector, first: Labels, second: Labels, 
         if length == 0:
             path[0], length = 0, 1
         while True:
-            own, previous = path[length - 1], path[length - 2] if length > 1 else -1
+            row, previous = path[length - 1], path[length - 2] if length > 1 else -1
             near, lowest = previous, np.inf
             if previous >= 0:
-                lowest = increase(centroids, sizes, own, previous)
+                lowest = increase(centroids, sizes, row, previous)
             for k in range(places):
-                if k != own and k != previous:
-                    apart = increase(centroids, sizes, own, k)
-                    if apart < lowest:
-                        near, lowest = k, apart
+                if k != row and k != previous:
+                    increase_of_pair = increase(centroids, sizes, row, k)
+                    if increase_of_pair < lowest:
+                        near, lowest = k, increase_of_pair
             if near == previous:
                 break
             path[length] = near
             length += 1
-        first[merge], second[merge], heights[merge] = rows[previous], rows[own], math.sqrt(2 * lowest)
-        a, b = min(own, previous), max(own, previous)
+        first[merge], second[merge], heights[merge] = rows[previous], rows[row], math.sqrt(2 * lowest)
+        a, b = min(row, previous), max(row, previous)
         share = sizes[b] / (sizes[a] + sizes[b])
         for j in range(centroids.shape[1]):
             centroids[a, j] += share * (centroids[b, j] - centroids[a, j])

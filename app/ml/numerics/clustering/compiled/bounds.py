@@ -37,11 +37,11 @@ def near_rows(
     """
     near = 0
     for i in range(labels.size):
-        own = labels[i]
-        limit = limits[own]
+        label = labels[i]
+        limit = limits[label]
         rounding = ROUNDING * (abs(far[i]) + abs(lower[i]) + limit)
         rows[near] = start + i
-        near += (far[i] - lower[i] + limit + rounding >= 0) & (far[i] + rounding >= reach[own])
+        near += (far[i] - lower[i] + limit + rounding >= 0) & (far[i] + rounding >= reach[label])
     return near
 
 
@@ -66,20 +66,20 @@ def undecided(
     """List those of the rows `near` whose bounds do not part, with their squared distances to their own centres, and
     return how many.
     """
-    doubtful, found = 0, 0
+    doubtful, count = 0, 0
     for t in range(near.size):
         i = near[t]
-        own = labels[i]
+        label = labels[i]
         rows[doubtful] = i
-        doubtful += reaches(far[i], lower[i], walked[own], drift[own], half_gaps[own])
+        doubtful += reaches(far[i], lower[i], walked[label], drift[label], half_gaps[label])
     for t in range(doubtful):
         i = rows[t]
-        own = labels[i]
-        square_of_own = roughly_square(x[i], centres[own])
-        far[i] = math.sqrt(square_of_own) * slack - walked[own]
-        rows[found], squares[found] = i, square_of_own
-        found += reaches(far[i], lower[i], walked[own], drift[own], half_gaps[own])
-    return found
+        label = labels[i]
+        square_of_own = roughly_square(x[i], centres[label])
+        far[i] = math.sqrt(square_of_own) * slack - walked[label]
+        rows[count], squares[count] = i, square_of_own
+        count += reaches(far[i], lower[i], walked[label], drift[label], half_gaps[label])
+    return count
 
 
 @reordered
@@ -123,21 +123,21 @@ def settle(
     """
     changed, fall, shrink, scale = 0, 0.0, 2 - slack, 1 / (unit * unit) if unit > 0 else 0.0
     for t in range(rows.size):
-        i, one, two = rows[t], np.float64(first[t]), np.float64(second[t])
-        own, new, after = labels[i], int(places[t]), squares[t]
+        i, nearest, two = rows[t], np.float64(first[t]), np.float64(second[t])
+        label, new, after = labels[i], int(places[t]), squares[t]
         doubt = doubt_of(two, lengths[i], rounding)
-        if two - one > 2 * doubt:
+        if two - nearest > 2 * doubt:
             other = max(0.0, 2 * (two - doubt) + lengths[i] * (1 - 4e-16)) * scale
-            if new != own:
+            if new != label:
                 after = square(x[i], centres[new])
         else:
             new, after, other = closest(x[i], centres)
         lower[i] = math.sqrt(other) * shrink + (drift[new] - walked[new])
-        if new != own:
+        if new != label:
             labels[i], far[i] = new, math.sqrt(after) * slack - walked[new]
             changed += 1
             fall += weights[i] * (squares[t] - after)
-            move(x[i], weights[i], own, new, sums, masses, sizes)
+            move(x[i], weights[i], label, new, sums, masses, sizes)
     return changed, fall
 
 
@@ -175,14 +175,14 @@ def compare_by_tiles(
     changed, fall = 0, 0.0
     for start in range(0, near.size, SECTION):
         some = near[start : start + SECTION]
-        found = undecided(x, labels, far, lower, some, centres, walked, drift, half_gaps, slack, rows, squares)
-        for at in range(0, found, TILE):
-            size = min(TILE, found - at)
-            block, apart = rows[at : at + size], squares[at : at + size]
+        count = undecided(x, labels, far, lower, some, centres, walked, drift, half_gaps, slack, rows, squares)
+        for tile_start in range(0, count, TILE):
+            size = min(TILE, count - tile_start)
+            block, near_squares = rows[tile_start : tile_start + size], squares[tile_start : tile_start + size]
             fill(x, block, origin, unit, tile)
             lowest_of_tile(tile, size, singles, halves, scores, places, first, second)
             lowest = places[:size], first[:size], second[:size]
-            to = x, weights, labels, far, lower, block, apart, sums, masses, sizes, centres, walked, drift
+            to = x, weights, labels, far, lower, block, near_squares, sums, masses, sizes, centres, walked, drift
             more, less = settle(*to, *lowest, lengths, unit, rounding, slack)
             changed, fall = changed + more, fall + less
     return changed, fall
@@ -206,13 +206,13 @@ def compare_all(
     """Give all rows their nearest centres, as `settle` does: few rows are compared sooner than bounds are kept."""
     changed, fall = 0, 0.0
     for i in range(x.shape[0]):
-        own = labels[i]
+        label = labels[i]
         new, after, _ = closest(x[i], centres)
-        if new != own:
+        if new != label:
             labels[i] = new
             changed += 1
-            fall += weights[i] * (square(x[i], centres[own]) - after)
-            move(x[i], weights[i], own, new, sums, masses, sizes)
+            fall += weights[i] * (square(x[i], centres[label]) - after)
+            move(x[i], weights[i], label, new, sums, masses, sizes)
         far[i], lower[i] = np.inf, 0.0
     return changed, fall
 
@@ -243,18 +243,18 @@ def compare_undecided(
     changed, fall = 0, 0.0
     for start in range(0, near.size, SECTION):
         some = near[start : start + SECTION]
-        found = undecided(x, labels, far, lower, some, centres, walked, drift, half_gaps, slack, rows, squares)
-        for t in range(found):
+        count = undecided(x, labels, far, lower, some, centres, walked, drift, half_gaps, slack, rows, squares)
+        for t in range(count):
             i = rows[t]
-            own = labels[i]
-            apart = square(x[i], centres[own])
-            new, after, other = closest_beside(x[i], centres, own, apart)
+            label = labels[i]
+            square_of_own = square(x[i], centres[label])
+            new, after, other = closest_beside(x[i], centres, label, square_of_own)
             lower[i] = math.sqrt(other) / slack + (drift[new] - walked[new])
-            if new != own:
+            if new != label:
                 labels[i], far[i] = new, math.sqrt(after) * slack - walked[new]
                 changed += 1
-                fall += weights[i] * (apart - after)
-                move(x[i], weights[i], own, new, sums, masses, sizes)
+                fall += weights[i] * (square_of_own - after)
+                move(x[i], weights[i], label, new, sums, masses, sizes)
     return changed, fall
 
 
@@ -262,23 +262,23 @@ def compare_undecided(
 def add_rows(x: Matrix, weights: Vector, labels: Labels, sums: Matrix, masses: Vector, sizes: Labels) -> None:
     """Add each row to the cluster of its label."""
     for i in range(x.shape[0]):
-        own, weight = labels[i], weights[i]
-        sizes[own] += 1
-        masses[own] += weight
+        label, weight = labels[i], weights[i]
+        sizes[label] += 1
+        masses[label] += weight
         for j in range(x.shape[1]):
-            sums[own, j] += weight * x[i, j]
+            sums[label, j] += weight * x[i, j]
 
 
 @inner
-def move(row: Vector, weight: float, own: int, new: int, sums: Matrix, masses: Vector, sizes: Labels) -> None:
+def move(row: Vector, weight: float, label: int, new: int, sums: Matrix, masses: Vector, sizes: Labels) -> None:
     """Take a row out of one cluster and put it into another."""
-    sizes[own] -= 1
+    sizes[label] -= 1
     sizes[new] += 1
-    masses[own] -= weight
+    masses[label] -= weight
     masses[new] += weight
     for j in range(row.size):
         part = weight * row[j]
-        sums[own, j] -= part
+        sums[label, j] -= part
         sums[new, j] += part
 
 

@@ -73,15 +73,15 @@ def correlation(x: Matrix, p: float, gaps: Vector) -> float:
         height = 0.0
         for j in range(i + 1, n):
             height = max(height, gaps[j])
-            apart = metric(x[i], x[j], p) if p > 0 else x[i, j]
-            a, b = apart - shift, height - shift
+            distance = metric(x[i], x[j], p) if p > 0 else x[i, j]
+            a, b = distance - shift, height - shift
             sums[0] += a
             sums[1] += b
             squares[0] += a * a
             squares[1] += b * b
             squares[2] += a * b
     pairs = max(1, n * (n - 1) // 2)
-    one, other = squares[0] - sums[0] * sums[0] / pairs, squares[1] - sums[1] * sums[1] / pairs
-    if one <= 1e-12 * squares[0] or other <= 1e-12 * squares[1]:
+    variance, other = squares[0] - sums[0] * sums[0] / pairs, squares[1] - sums[1] * sums[1] / pairs
+    if variance <= 1e-12 * squares[0] or other <= 1e-12 * squares[1]:
         return math.nan
-    return float(squares[2] - sums[0] * sums[1] / pairs) / math.sqrt(one * other)
+    return float(squares[2] - sums[0] * sums[1] / pairs) / math.sqrt(variance * other)

@@ -12,7 +12,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.jit import inner, kernel
 
 FIRST, SECOND = 0, 1
-LEAST = 1e-11
+MIN_RELATIVE_GAIN = 1e-11
 """Share of the loss by which a swap lowers it at least; less may be rounding."""
 
 
@@ -109,7 +109,7 @@ def swaps(
             break
         gain = change(block[t], weights, places, lowest, losses, changes)
         best = int(changes.argmin())
-        if not changes[best] + gain < -LEAST * loss:
+        if not changes[best] + gain < -MIN_RELATIVE_GAIN * loss:
             idle += 1
             continue
         medoids[best] = start + t

@@ -11,8 +11,8 @@ from app.ml.numerics.jit import inner, kernel
 def add_distances(row: int, group: int, groups: Labels, starts: Labels, others: Labels, places: Labels,
                   weights: Vector, near: Matrix, reach: Vector, labels: Labels, costs: Vector) -> None:  # fmt: skip
     """To the costs (k,) of each label for a row, those of its pairs with labelled rows outside its group."""
-    for at in range(starts[row], starts[row + 1]):
-        other, place = others[at], places[at]
+    for pair in range(starts[row], starts[row + 1]):
+        other, place = others[pair], places[pair]
         theirs = labels[other]
         if theirs < 0 or groups[other] == group:
             continue
@@ -41,19 +41,19 @@ def assign_groups_by_metric(costs: Matrix, order: Labels, groups: Labels, member
     pair. weights: of pairs, below 0 of those that cannot be together. near: squared distance of each pair in the metric
     of each label. reach: (k,) squared distance that no pair exceeds.
     """
-    moved, own = 0, np.empty(costs.shape[1])
+    moved, costs_of_labels = 0, np.empty(costs.shape[1])
     for group in order:
         begin = ends[group - 1] if group else 0
         current, whole = labels[members[begin]], True
-        own[:] = 0.0
-        for at in range(begin, ends[group]):
-            row = members[at]
+        costs_of_labels[:] = 0.0
+        for member in range(begin, ends[group]):
+            row = members[member]
             whole = whole and labels[row] == current
-            own += costs[row]
-            add_distances(row, group, groups, starts, others, places, weights, near, reach, labels, own)
-        label = cheapest(own, current)
+            costs_of_labels += costs[row]
+            add_distances(row, group, groups, starts, others, places, weights, near, reach, labels, costs_of_labels)
+        label = cheapest(costs_of_labels, current)
         if whole and label != current:
-            for at in range(begin, ends[group]):
-                labels[members[at]] = label
+            for member in range(begin, ends[group]):
+                labels[members[member]] = label
             moved += 1
     return moved

@@ -13,8 +13,8 @@ from app.ml.numerics.jit import inner, kernel
 def add_penalties(row: int, group: int, groups: Labels, starts: Labels, others: Labels, penalties: Vector,
                   labels: Labels, costs: Vector) -> None:  # fmt: skip
     """To the costs (k,) of each label for a row, those of its pairs with labelled rows outside its group."""
-    for at in range(starts[row], starts[row + 1]):
-        other, penalty = others[at], penalties[at]
+    for pair in range(starts[row], starts[row + 1]):
+        other, penalty = others[pair], penalties[pair]
         if labels[other] < 0 or (group >= 0 and groups[other] == group):
             continue
         if penalty < 0:
@@ -45,11 +45,11 @@ def assign_rows(costs: Matrix, order: Labels, starts: Labels, others: Labels, pe
 
     costs: (m, k) weighted squared distance of each row to each centre.
     """
-    moved, own = 0, np.empty(costs.shape[1])
+    moved, costs_of_labels = 0, np.empty(costs.shape[1])
     for row in order:
-        own[:] = costs[row]
-        add_penalties(row, -1, labels, starts, others, penalties, labels, own)
-        label = cheapest(own, labels[row])
+        costs_of_labels[:] = costs[row]
+        add_penalties(row, -1, labels, starts, others, penalties, labels, costs_of_labels)
+        label = cheapest(costs_of_labels, labels[row])
         if label != labels[row]:
             labels[row] = label
             moved += 1
@@ -67,19 +67,19 @@ def assign_groups(costs: Matrix, order: Labels, groups: Labels, members: Labels,
     A group whose rows have different labels stays. groups: (m,) group of each row. members: rows by group. ends: end of
     each group among them.
     """
-    moved, own = 0, np.empty(costs.shape[1])
+    moved, costs_of_labels = 0, np.empty(costs.shape[1])
     for group in order:
         begin = ends[group - 1] if group else 0
         current, whole = labels[members[begin]], True
-        own[:] = 0.0
-        for at in range(begin, ends[group]):
-            row = members[at]
+        costs_of_labels[:] = 0.0
+        for member in range(begin, ends[group]):
+            row = members[member]
             whole = whole and labels[row] == current
-            own += costs[row]
-            add_penalties(row, group, groups, starts, others, penalties, labels, own)
-        label = cheapest(own, current)
+            costs_of_labels += costs[row]
+            add_penalties(row, group, groups, starts, others, penalties, labels, costs_of_labels)
+        label = cheapest(costs_of_labels, current)
         if whole and label != current:
-            for at in range(begin, ends[group]):
-                labels[members[at]] = label
+            for member in range(begin, ends[group]):
+                labels[members[member]] = label
             moved += 1
     return moved

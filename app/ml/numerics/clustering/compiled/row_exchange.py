@@ -22,18 +22,18 @@ def exchange(
     """
     moved, i = 0, 0
     while i < x.shape[0]:
-        stop, own, weight = i + 1, labels[i], weights[i]
-        while stop < x.shape[0] and labels[stop] == own and square(x[stop], x[i]) == 0:
+        stop, label, weight = i + 1, labels[i], weights[i]
+        while stop < x.shape[0] and labels[stop] == label and square(x[stop], x[i]) == 0:
             weight += weights[stop]
             stop += 1
-        if sizes[own] > stop - i:
-            saved = masses[own] / (masses[own] - weight) * square(x[i], centres[own])
-            new = cheapest(x[i], weight, own, masses, centres, saved * (1 - GAIN))
-            if new != own:
+        if sizes[label] > stop - i:
+            saved = masses[label] / (masses[label] - weight) * square(x[i], centres[label])
+            new = cheapest(x[i], weight, label, masses, centres, saved * (1 - GAIN))
+            if new != label:
                 for row in range(i, stop):
                     labels[row] = new
-                    move(x[row], weights[row], own, new, sums, masses, sizes)
-                centres[own] = sums[own] / masses[own]
+                    move(x[row], weights[row], label, new, sums, masses, sizes)
+                centres[label] = sums[label] / masses[label]
                 centres[new] = sums[new] / masses[new]
                 moved += 1
         i = stop
@@ -41,11 +41,11 @@ def exchange(
 
 
 @inner
-def cheapest(row: Vector, weight: float, own: int, masses: Vector, centres: Matrix, most: float) -> int:
+def cheapest(row: Vector, weight: float, label: int, masses: Vector, centres: Matrix, most: float) -> int:
     """The cluster to which a row adds least, if that is less than `most`; else its own."""
-    best, place = most, own
+    best, place = most, label
     for c in range(masses.size):
-        if c != own:
+        if c != label:
             added = masses[c] / (masses[c] + weight) * square(row, centres[c])
             if added < best:
                 best, place = added, c

@@ -4,11 +4,11 @@ from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.jit import kernel
 from app.ml.numerics.neighbours.compiled.distances import square
 
-CLOSE = 1e-6
+CANCELLATION_SHARE = 1e-6
 """Share of the lengths below which a squared distance from a product has lost too many digits."""
 
 
-@kernel("void(f8[:,::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], i8, f8[:,::1])", writes=["found"])
+@kernel("void(f8[:,::1], f8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], i8, f8[:,::1])", writes=["remaining_squares"])
 def remaining(
     x: Matrix,
     lengths: Vector,
@@ -17,7 +17,7 @@ def remaining(
     new_lengths: Vector,
     products: Matrix,
     start: int,
-    found: Matrix,
+    remaining_squares: Matrix,
 ) -> None:
     """The squared distances (c, n) that each of the new rows (c, d) leaves, for the rows from `start` on whose products
     (c, b) with the new ones there are.
@@ -28,11 +28,11 @@ def remaining(
             i = start + t
             scale = lengths[i] + length
             far = scale - 2 * products[c, t]
-            near += not far > CLOSE * scale
-            found[c, i] = min(far, squares[i])
+            near += not far > CANCELLATION_SHARE * scale
+            remaining_squares[c, i] = min(far, squares[i])
         if near > 0:
             for t in range(products.shape[1]):
                 i = start + t
                 scale = lengths[i] + length
-                if not scale - 2 * products[c, t] > CLOSE * scale:
-                    found[c, i] = min(square(x[i], new[c]), squares[i])
+                if not scale - 2 * products[c, t] > CANCELLATION_SHARE * scale:
+                    remaining_squares[c, i] = min(square(x[i], new[c]), squares[i])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Matrix, Vector
-from app.ml.numerics.jit import apart, inner, kernel
+from app.ml.numerics.jit import inner, kernel, not_inlined
 
 TILE = 128
 """Rows of a tile, a multiple of 8."""
@@ -23,14 +23,14 @@ def log_joint(x: Matrix, means: Matrix, whitening: NDArray[np.float64], constant
     whitening: (k, d, d) lower triangular, or (k, 1, d) the diagonal alone.
     """
     n, d, k = x.shape[0], x.shape[1], means.shape[0]
-    tile, moved, found = np.zeros((d, TILE)), np.empty((d + 1, TILE)), np.empty((k, TILE))
+    tile, moved, scores_of_tile = np.zeros((d, TILE)), np.empty((d + 1, TILE)), np.empty((k, TILE))
     for start in range(0, n, TILE):
         size = _fill(x, start, tile)
         for c in range(k):
-            _score(tile, means[c], whitening[c], constants[c], moved, found[c])
+            _score(tile, means[c], whitening[c], constants[c], moved, scores_of_tile[c])
         for c in range(k):
             for t in range(size):
-                scores[start + t, c] = found[c, t]
+                scores[start + t, c] = scores_of_tile[c, t]
 
 
 @kernel(
@@ -53,24 +53,24 @@ def moments(
     (k, 1, d) of their squares, as `whitening` is.
     """
     d, k = x.shape[1], means.shape[0]
-    tile, moved, found = np.zeros((d, TILE)), np.empty((d + 1, TILE)), np.empty((k, TILE))
+    tile, moved, scores_of_tile = np.zeros((d, TILE)), np.empty((d + 1, TILE)), np.empty((k, TILE))
     mass, most, whole, total = np.zeros(TILE), np.empty(TILE), np.empty(TILE), 0.0
     for start in range(0, x.shape[0], TILE):
         size = _fill(x, start, tile)
         for t in range(TILE):
             mass[t] = weights[start + t] if t < size else 0.0
         for c in range(k):
-            _score(tile, means[c], whitening[c], constants[c], moved, found[c])
-        total += _share(found, mass, most, whole)
+            _score(tile, means[c], whitening[c], constants[c], moved, scores_of_tile[c])
+        total += _share(scores_of_tile, mass, most, whole)
         for c in range(k):
-            share = _sum(found[c])
+            share = _sum(scores_of_tile[c])
             if share > 0:
                 masses[c] += share
-                _gather(tile, means[c], found[c], moved, sums[c], scatters[c])
+                _gather(tile, means[c], scores_of_tile[c], moved, sums[c], scatters[c])
     return total
 
 
-@apart
+@not_inlined
 def _fill(x: Matrix, start: int, tile: Matrix) -> int:
     """Rows from `start` on as columns of the tile; returns their number."""
     size: int = min(TILE, x.shape[0] - start)
@@ -80,7 +80,7 @@ def _fill(x: Matrix, start: int, tile: Matrix) -> int:
     return size
 
 
-@apart
+@not_inlined
 def _score(tile: Matrix, mean: Vector, whitening: Matrix, constant: float, moved: Matrix, score: Vector) -> None:
     """Log densities (TILE,) of the rows. moved: (d + 1, TILE) to work in."""
     d = mean.size
@@ -103,9 +103,9 @@ def _add_square(moved: Matrix, row: Vector, first: int, last: int, score: Vector
         product[t] = 0.0
     i = first
     while i + 3 <= last:
-        one, two, three, four = row[i], row[i + 1], row[i + 2], row[i + 3]
+        first_factor, two, three, four = row[i], row[i + 1], row[i + 2], row[i + 3]
         for t in range(TILE):
-            product[t] += (one * moved[i, t] + two * moved[i + 1, t]) + (
+            product[t] += (first_factor * moved[i, t] + two * moved[i + 1, t]) + (
                 three * moved[i + 2, t] + four * moved[i + 3, t]
             )
         i += 4
@@ -117,31 +117,31 @@ def _add_square(moved: Matrix, row: Vector, first: int, last: int, score: Vector
         score[t] += product[t] * product[t]
 
 
-@apart
-def _share(found: Matrix, mass: Vector, most: Vector, whole: Vector) -> float:
+@not_inlined
+def _share(scores: Matrix, mass: Vector, most: Vector, whole: Vector) -> float:
     """From log densities (k, TILE) to responsibilities times the weights; returns the weighted sum of logarithms."""
     total = 0.0
     for t in range(TILE):
         most[t] = -np.inf
         whole[t] = 0.0
-    for c in range(found.shape[0]):
+    for c in range(scores.shape[0]):
         for t in range(TILE):
-            most[t] = max(most[t], found[c, t])
-    for c in range(found.shape[0]):
+            most[t] = max(most[t], scores[c, t])
+    for c in range(scores.shape[0]):
         for t in range(TILE):
-            found[c, t] = math.exp(found[c, t] - most[t])
-            whole[t] += found[c, t]
+            scores[c, t] = math.exp(scores[c, t] - most[t])
+            whole[t] += scores[c, t]
     for t in range(TILE):
         if mass[t] > 0:
             total += mass[t] * (most[t] + math.log(whole[t]))
         whole[t] = mass[t] / whole[t]
-    for c in range(found.shape[0]):
+    for c in range(scores.shape[0]):
         for t in range(TILE):
-            found[c, t] *= whole[t]
+            scores[c, t] *= whole[t]
     return total
 
 
-@apart
+@not_inlined
 def _gather(tile: Matrix, mean: Vector, shares: Vector, moved: Matrix, sums: Vector, scatter: Matrix) -> None:
     """Adds the moments of the rows, each by its share, about the mean."""
     d, full = mean.size, scatter.shape[0] == mean.size
@@ -174,16 +174,16 @@ def _sum(values: Vector) -> float:
 
 
 @inner
-def _product(one: Vector, other: Vector) -> float:
+def _product(first: Vector, other: Vector) -> float:
     """Inner product of (TILE,) values in eight parts."""
     a = b = c = d = e = f = g = h = 0.0
     for t in range(0, TILE, 8):
-        a += one[t] * other[t]
-        b += one[t + 1] * other[t + 1]
-        c += one[t + 2] * other[t + 2]
-        d += one[t + 3] * other[t + 3]
-        e += one[t + 4] * other[t + 4]
-        f += one[t + 5] * other[t + 5]
-        g += one[t + 6] * other[t + 6]
-        h += one[t + 7] * other[t + 7]
+        a += first[t] * other[t]
+        b += first[t + 1] * other[t + 1]
+        c += first[t + 2] * other[t + 2]
+        d += first[t + 3] * other[t + 3]
+        e += first[t + 4] * other[t + 4]
+        f += first[t + 5] * other[t + 5]
+        g += first[t + 6] * other[t + 6]
+        h += first[t + 7] * other[t + 7]
     return ((a + b) + (c + d)) + ((e + f) + (g + h))

@@ -14,20 +14,20 @@ Row: TypeAlias = tuple[float, float]
 @inner
 def near_count(values: Vector, place: int, radius: float) -> int:
     """Number of sorted values that are nearer than `radius` to the one at this place, or equal to it."""
-    own, n = values[place], values.size
+    value, n = values[place], values.size
     low, high = 0, place
     while low < high:
         middle = (low + high) // 2
-        apart = own - values[middle]
-        if apart < radius or apart == 0:
+        gap = value - values[middle]
+        if gap < radius or gap == 0:
             high = middle
         else:
             low = middle + 1
     first, low, high = low, place, n - 1
     while low < high:
         middle = (low + high + 1) // 2
-        apart = values[middle] - own
-        if apart < radius or apart == 0:
+        gap = values[middle] - value
+        if gap < radius or gap == 0:
             low = middle
         else:
             high = middle - 1
@@ -49,17 +49,17 @@ def search_strip(
         if min(down, up) >= nearest[k - 1]:
             return
         if down <= up:
-            apart = max(down, abs(x[before] - own_x))
+            gap = max(down, abs(x[before] - own_x))
             before -= 1
         else:
-            apart = max(up, abs(x[behind] - own_x))
+            gap = max(up, abs(x[behind] - own_x))
             behind += 1
-        if apart < nearest[k - 1]:
-            at = k - 1
-            while at > 0 and nearest[at - 1] > apart:
-                nearest[at] = nearest[at - 1]
-                at -= 1
-            nearest[at] = apart
+        if gap < nearest[k - 1]:
+            slot = k - 1
+            while slot > 0 and nearest[slot - 1] > gap:
+                nearest[slot] = nearest[slot - 1]
+                slot -= 1
+            nearest[slot] = gap
 
 
 @inner
@@ -104,13 +104,13 @@ def pair_counts(
             search_strip(x, y, i - 1, i + 1, start[s], start[s + 1] - 1, row, nearest)
             t = s - 1
             while t >= 0 and x[i] - sorted_x[start[t + 1] - 1] < nearest[k - 1]:
-                at = first_from(y, y[i], start[t], start[t + 1] - 1)
-                search_strip(x, y, at - 1, at, start[t], start[t + 1] - 1, row, nearest)
+                position = first_from(y, y[i], start[t], start[t + 1] - 1)
+                search_strip(x, y, position - 1, position, start[t], start[t + 1] - 1, row, nearest)
                 t -= 1
             t = s + 1
             while t < start.size - 1 and sorted_x[start[t]] - x[i] < nearest[k - 1]:
-                at = first_from(y, y[i], start[t], start[t + 1] - 1)
-                search_strip(x, y, at - 1, at, start[t], start[t + 1] - 1, row, nearest)
+                position = first_from(y, y[i], start[t], start[t + 1] - 1)
+                search_strip(x, y, position - 1, position, start[t], start[t + 1] - 1, row, nearest)
                 t += 1
             near_x[i] = near_count(sorted_x, place_in_x[i], nearest[k - 1])
             near_y[i] = near_count(sorted_y, place_in_y[i], nearest[k - 1])
@@ -125,14 +125,14 @@ def class_counts(x: Vector, by_class: Labels, start: Labels, k: int, near: Label
     """
     for c in range(start.size - 1):
         first, last = start[c], start[c + 1] - 1
-        for at in range(first, last + 1):
-            own, before, behind, radius = x[by_class[at]], at - 1, at + 1, 0.0
+        for position in range(first, last + 1):
+            value, before, behind, radius = x[by_class[position]], position - 1, position + 1, 0.0
             for _ in range(min(k, last - first)):
-                left = own - x[by_class[before]] if before >= first else np.inf
-                right = x[by_class[behind]] - own if behind <= last else np.inf
+                left = value - x[by_class[before]] if before >= first else np.inf
+                right = x[by_class[behind]] - value if behind <= last else np.inf
                 radius = min(left, right)
                 if left <= right:
                     before -= 1
                 else:
                     behind += 1
-            near[by_class[at]] = near_count(x, by_class[at], radius)
+            near[by_class[position]] = near_count(x, by_class[position], radius)

@@ -9,7 +9,7 @@ from app.ml.numerics.jit import inner
 LOG2_E = 1.4426950408889634
 ROUNDER = 6755399441055744.0
 """1.5 · 2⁵²: a number added to it is rounded to a whole one, which is in the low bits of the sum."""
-LEAST = -1022.0
+MIN_EXPONENT = -1022.0
 """Smallest power of two that is a normal number."""
 C1, C2, C3 = 0.6931471805599453, 0.2402265069591007, 0.05550410866482158
 C4, C5, C6 = 0.009618129107628477, 0.0013333558146428443, 0.0001540353039338161
@@ -23,7 +23,7 @@ def exponential(values: Vector, raw: Vector, bits: NDArray[np.int64]) -> None:
     """Replace numbers up to 0 by e to their power. raw: as many numbers; bits: the same memory as whole numbers."""
     for t in range(values.size):
         z = values[t] * LOG2_E
-        z = max(LEAST, z)
+        z = max(MIN_EXPONENT, z)
         rounded = z + ROUNDER
         f = z - (rounded - ROUNDER)
         p = ((((C12 * f + C11) * f + C10) * f + C9) * f + C8) * f + C7

@@ -16,7 +16,7 @@ RBF = 0
 """The order of exp(−r²), beside 1, 3 and 5 of Matérn."""
 BLOCK = 512
 """Pairs worked on at a time: their numbers stay in the processor's cache."""
-FARTHEST = 700.0
+MAX_EXPONENT = 700.0
 """Exponents beyond which a value counts as 0: it and its products are no normal numbers."""
 
 
@@ -28,7 +28,7 @@ def fall(values: Vector, order: int, s: Vector, bits: NDArray[np.int64]) -> None
         values[t] = -s[t]
     exponential(values, bits.view(np.float64), bits)
     for t in range(values.size):
-        values[t] = values[t] if s[t] < FARTHEST else 0.0
+        values[t] = values[t] if s[t] < MAX_EXPONENT else 0.0
 
 
 @kernel("void(f8[:,::1], i8)", writes=["squares"])
@@ -54,11 +54,11 @@ def radial_slopes(squares: Matrix, weights: Matrix, order: int) -> float:
     first, second = (1.0 if order > 1 else 0.0), (1 / 3 if order == 5 else 0.0)
     for i in range(len(squares)):
         for low in range(0, m, BLOCK):
-            values, own = squares[i][low : min(low + BLOCK, m)], weights[i][low : min(low + BLOCK, m)]
+            values, block_weights = squares[i][low : min(low + BLOCK, m)], weights[i][low : min(low + BLOCK, m)]
             s = room[: values.size]
             fall(values, order, s, bits[: values.size])
             for t in range(values.size):
-                values[t] *= own[t]
+                values[t] *= block_weights[t]
                 sums[t] += values[t] * (1 + s[t] * (first + second * s[t]))
                 if order == 1:  # of equal rows the difference is 0
                     values[t] /= s[t] if s[t] > 0 else 1.0

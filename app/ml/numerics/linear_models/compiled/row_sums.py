@@ -48,10 +48,10 @@ def log_odds_sums(
             alone += pull[t]
         t = 0
         while t + 4 <= size:
-            one, two, three, four = x[start + t], x[start + t + 1], x[start + t + 2], x[start + t + 3]
+            first, two, three, four = x[start + t], x[start + t + 1], x[start + t + 2], x[start + t + 3]
             a, b, c, e = pull[t], pull[t + 1], pull[t + 2], pull[t + 3]
             for j in range(d):
-                slopes[j] += (a * one[j] + b * two[j]) + (c * three[j] + e * four[j])
+                slopes[j] += (a * first[j] + b * two[j]) + (c * three[j] + e * four[j])
             t += 4
         while t < size:
             for j in range(d):
@@ -116,8 +116,8 @@ def _score(
 
 
 @reordered
-def _product(one: Vector, other: Vector) -> float:
+def _product(first: Vector, other: Vector) -> float:
     total = 0.0
-    for j in range(one.size):
-        total += one[j] * other[j]
+    for j in range(first.size):
+        total += first[j] * other[j]
     return total

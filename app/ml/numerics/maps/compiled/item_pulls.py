@@ -7,15 +7,15 @@ from app.ml.numerics.jit import inner, kernel, reordered
 
 
 @inner
-def squares_of(place: Vector, known: Matrix, far: Vector) -> None:
+def squares_of(place: Vector, known_columns: Matrix, far: Vector) -> None:
     """Squared distances of a place (p,) to the known items (p, n). A coordinate at a time: the processor does several
     items at once.
     """
     far[:] = 0.0
-    for k in range(known.shape[0]):
+    for k in range(known_columns.shape[0]):
         here = place[k]
         for j in range(far.size):
-            far[j] += (here - known[k, j]) * (here - known[k, j])
+            far[j] += (here - known_columns[k, j]) * (here - known_columns[k, j])
 
 
 @reordered
@@ -29,7 +29,7 @@ def weighted_loss(far: Vector, wanted: Vector, parts: Vector) -> float:
 
 @kernel("void(f8[:,::1], i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1])", writes=["far", "losses"])
 def item_losses(
-    places: Matrix, rows: Labels, wanted: Matrix, parts: Matrix, known: Matrix, far: Vector, losses: Vector
+    places: Matrix, rows: Labels, wanted: Matrix, parts: Matrix, known_columns: Matrix, far: Vector, losses: Vector
 ) -> None:
     """losses: (b,) gets Σ partsⱼ(wantedⱼ − ‖place − knownⱼ‖)².
 
@@ -37,7 +37,7 @@ def item_losses(
     known: (p, n). far: (n,) for use.
     """
     for item in range(rows.size):
-        squares_of(places[item], known, far)
+        squares_of(places[item], known_columns, far)
         losses[item] = weighted_loss(far, wanted[rows[item]], parts[rows[item]])
 
 
@@ -50,20 +50,20 @@ def total_of(values: Vector) -> float:
 
 
 @reordered
-def weighted_difference(values: Vector, here: float, known: Vector) -> float:
+def weighted_difference(values: Vector, here: float, known_values: Vector) -> float:
     """Σ valuesⱼ(here − knownⱼ)."""
     total = 0.0
     for j in range(values.size):
-        total += values[j] * (here - known[j])
+        total += values[j] * (here - known_values[j])
     return total
 
 
 @reordered
-def weighted_product(values: Vector, here: float, known: Vector, there: float, others: Vector) -> float:
+def weighted_product(values: Vector, here: float, known_values: Vector, there: float, others: Vector) -> float:
     """Σ valuesⱼ(here − knownⱼ)(there − othersⱼ)."""
     total = 0.0
     for j in range(values.size):
-        total += values[j] * (here - known[j]) * (there - others[j])
+        total += values[j] * (here - known_values[j]) * (there - others[j])
     return total
 
 
@@ -77,7 +77,7 @@ def item_slopes(
     rows: Labels,
     wanted: Matrix,
     parts: Matrix,
-    known: Matrix,
+    known_columns: Matrix,
     room: Matrix,
     slopes: Matrix,
     curvatures: Matrix,
@@ -89,7 +89,7 @@ def item_slopes(
     far, pull = room[0], room[1]
     for item in range(rows.size):
         place, dissimilarities, share = places[item], wanted[rows[item]], parts[rows[item]]
-        squares_of(place, known, far)
+        squares_of(place, known_columns, far)
         for j in range(far.size):
             distance = math.sqrt(far[j])
             ratio = dissimilarities[j] / distance if distance > 0 else 0.0
@@ -98,9 +98,9 @@ def item_slopes(
             far[j] = (share[j] - pull[j]) / far[j] if far[j] > 0 else 0.0
         mean = total_of(pull)
         for k in range(place.size):
-            slopes[item, k] = weighted_difference(pull, place[k], known[k])
+            slopes[item, k] = weighted_difference(pull, place[k], known_columns[k])
             for other in range(k + 1):
-                product = weighted_product(far, place[k], known[k], place[other], known[other])
+                product = weighted_product(far, place[k], known_columns[k], place[other], known_columns[other])
                 curvatures[item, k, other] = curvatures[item, other, k] = product
             curvatures[item, k, k] += mean
 
@@ -111,7 +111,7 @@ def item_slopes(
     ieee=True,
 )
 def item_equations(
-    wanted: Matrix, parts: Matrix, known: Matrix, room: Vector, middles: Matrix, right: Matrix, matrices: Matrix
+    wanted: Matrix, parts: Matrix, known_columns: Matrix, room: Vector, middles: Matrix, right: Matrix, matrices: Matrix
 ) -> None:
     """Least squares of  ‖aⱼ‖² − wantedⱼ² = 2aⱼ(y − m) − ‖y − m‖²  with aⱼ = knownⱼ − m about the mean m of what each
     item knows: middles (b, p), and matrices (b, p, p) and right sides (b, p) of the normal equations. room: (n,) for
@@ -120,13 +120,15 @@ def item_equations(
     for item in range(wanted.shape[0]):
         share, middle = parts[item], middles[item]
         mass = max(total_of(share), 1e-300)
-        for k in range(known.shape[0]):
-            middle[k] = -weighted_difference(share, 0.0, known[k]) / mass
-        squares_of(middle, known, room)
+        for k in range(known_columns.shape[0]):
+            middle[k] = -weighted_difference(share, 0.0, known_columns[k]) / mass
+        squares_of(middle, known_columns, room)
         for j in range(room.size):
             room[j] = share[j] * (room[j] - wanted[item, j] * wanted[item, j]) / mass
-        for k in range(known.shape[0]):
-            right[item, k] = -weighted_difference(room, middle[k], known[k]) / 2
+        for k in range(known_columns.shape[0]):
+            right[item, k] = -weighted_difference(room, middle[k], known_columns[k]) / 2
             for other in range(k + 1):
-                product = weighted_product(share, middle[k], known[k], middle[other], known[other]) / mass
+                product = (
+                    weighted_product(share, middle[k], known_columns[k], middle[other], known_columns[other]) / mass
+                )
                 matrices[item, k, other] = matrices[item, other, k] = product

@@ -12,7 +12,7 @@ from app.ml.numerics.jit import kernel
     ieee=True,
 )
 def pull(
-    given: Matrix, places: Matrix, weights: Vector, pairs: Matrix, far: Vector, stress: Vector, pulls: Matrix
+    distances: Matrix, places: Matrix, weights: Vector, pairs: Matrix, far: Vector, stress: Vector, pulls: Matrix
 ) -> None:
     """Each pair counts in the stress of its first item, and pulls both to where their distance is the given one.
 
@@ -31,7 +31,7 @@ def pull(
             for j in range(i):
                 far[j] += (here - places[k, j]) * (here - places[k, j])
         for j in range(i):
-            distance, wanted = math.sqrt(far[j]), given[i, j]
+            distance, wanted = math.sqrt(far[j]), distances[i, j]
             left = wanted - distance if wanted == wanted else 0.0  # noqa: PLR0124 - NaN
             weight = weights[i] * weights[j] * (1.0 if alike else pairs[i, j])
             stress[j] += weight * left * left

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.numerics.jit import inner, kernel
 
-SMALLEST = 1e-30
+MIN_SINGLE_PRODUCT = 1e-30
 """Below this a product of single precision may have lost its digits."""
-LARGEST = 1e30
+MAX_SINGLE_SQUARE = 1e30
 """Squared lengths that are larger do not fit into products of single precision."""
 
 Singles = NDArray[np.float32]
@@ -21,15 +21,15 @@ Places = NDArray[np.int32]
 def square(a: Vector, b: Vector) -> float:
     """‖a − b‖², in four sums, which the processor adds at the same time."""
     whole = a.size // 4 * 4
-    one = two = three = four = 0.0
+    first = two = three = four = 0.0
     for j in range(0, whole, 4):
-        one += (a[j] - b[j]) * (a[j] - b[j])
+        first += (a[j] - b[j]) * (a[j] - b[j])
         two += (a[j + 1] - b[j + 1]) * (a[j + 1] - b[j + 1])
         three += (a[j + 2] - b[j + 2]) * (a[j + 2] - b[j + 2])
         four += (a[j + 3] - b[j + 3]) * (a[j + 3] - b[j + 3])
     for j in range(whole, a.size):
-        one += (a[j] - b[j]) * (a[j] - b[j])
-    return (one + two) + (three + four)
+        first += (a[j] - b[j]) * (a[j] - b[j])
+    return (first + two) + (three + four)
 
 
 @inner
@@ -39,11 +39,11 @@ def closest(row: Vector, centres: Matrix) -> tuple[int, float, float]:
 
 
 @inner
-def closest_beside(row: Vector, centres: Matrix, own: int, apart: float) -> tuple[int, float, float]:
-    """The same as `closest`, with the squared distance `apart` to the centre `own` known before; -1: to none."""
+def closest_beside(row: Vector, centres: Matrix, label: int, own_square: float) -> tuple[int, float, float]:
+    """The same as `closest`, with the squared distance `own_square` to the centre `label` known before; -1: to none."""
     place, best, other = 0, np.inf, np.inf
     for c in range(centres.shape[0]):
-        far = apart if c == own else square(row, centres[c])
+        far = own_square if c == label else square(row, centres[c])
         if far < best:
             place, other, best = c, best, far
         elif far < other:
@@ -58,7 +58,7 @@ def doubt_of(second: float, length: float, rounding: float) -> float:
     A centre at distance D has a length of at most ‖x‖ + D, which bounds the rounding of its product: the error is
     within (d + 8) u (‖x‖‖c‖ + ‖c‖²) ≤ (d + 8) u (6.5 ‖x‖² + 6 s) with D² = ‖x‖² + 2 s.
     """
-    return rounding * (7 * length + 6 * max(second, 0.0)) + SMALLEST
+    return rounding * (7 * length + 6 * max(second, 0.0)) + MIN_SINGLE_PRODUCT
 
 
 @kernel("void(f8[:,::1], f8[:,::1], i8[::1], f8[::1])", writes=["squares"])
@@ -80,7 +80,7 @@ def measure(x: Matrix, origin: Vector, unit: float, lengths: Vector) -> None:
     """Squared lengths of the rows less the origin, times `unit`; infinite where single precision does not hold them."""
     for i in range(x.shape[0]):
         length = square(x[i], origin) * unit * unit
-        lengths[i] = length if length < LARGEST else np.inf
+        lengths[i] = length if length < MAX_SINGLE_SQUARE else np.inf
 
 
 @kernel("void(f8[:,::1], i8[::1], f8[::1], f8, f4[:,::1])", writes=["moved"])
@@ -110,26 +110,26 @@ def two_lowest(products: Singles, halves: Singles, places: Places, first: Single
             first[i] = score if lower else best
 
 
-CLOSE = 1e-8
+CANCELLATION_SHARE = 1e-8
 """Share of the squared lengths below which a squared distance by products has lost digits."""
 
 
-@kernel("void(f8[:,::1], f8[:,::1], f8[::1], i8, b1, f8[:,::1])", writes=["found"])
-def from_products(products: Matrix, points: Matrix, lengths: Vector, start: int, root: bool, found: Matrix) -> None:
+@kernel("void(f8[:,::1], f8[:,::1], f8[::1], i8, b1, f8[:,::1])", writes=["squares"])
+def from_products(products: Matrix, points: Matrix, lengths: Vector, start: int, root: bool, squares: Matrix) -> None:
     """Squared distances of the points start, start + 1, … to all (b, n), or their roots, from inner products (b, n).
 
     lengths: (n,) squared. Close points are compared by difference.
     """
     for t in range(products.shape[0]):
-        own = lengths[start + t]
+        own_length = lengths[start + t]
         for i in range(lengths.size):
-            found[t, i] = own + lengths[i] - 2 * products[t, i]
+            squares[t, i] = own_length + lengths[i] - 2 * products[t, i]
         for i in range(lengths.size):
-            if found[t, i] <= CLOSE * (own + lengths[i]):
-                found[t, i] = square(points[start + t], points[i])
+            if squares[t, i] <= CANCELLATION_SHARE * (own_length + lengths[i]):
+                squares[t, i] = square(points[start + t], points[i])
         if root:
             for i in range(lengths.size):
-                found[t, i] = math.sqrt(found[t, i])
+                squares[t, i] = math.sqrt(squares[t, i])
 
 
 @kernel("void(f8[:,::1], i8[::1], f8[:,::1], i4[::1], f4[::1], f4[::1], f8[::1], f8, i8[::1])", writes=["labels"])
@@ -146,7 +146,7 @@ def decide(
 ) -> None:
     """Label the listed rows by their lowest scores; where scores may tie, by differences."""
     for t in range(rows.size):
-        i, one, two = rows[t], np.float64(first[t]), np.float64(second[t])
+        i, nearest, two = rows[t], np.float64(first[t]), np.float64(second[t])
         labels[i] = places[t]
-        if not two - one > 2 * doubt_of(two, lengths[i], rounding):
+        if not two - nearest > 2 * doubt_of(two, lengths[i], rounding):
             labels[i] = closest(x[i], centres)[0]

@@ -62,8 +62,8 @@ def lowest_of_tile(
             b0, b1, b2, b3 = centres[b, j], centres[b, j + 1], centres[b, j + 2], centres[b, j + 3]
             start = j * STRIDE
             for t in range(size):
-                at = start + t
-                x0, x1, x2, x3 = tile[at], tile[at + STRIDE], tile[at + TWO], tile[at + THREE]
+                cell = start + t
+                x0, x1, x2, x3 = tile[cell], tile[cell + STRIDE], tile[cell + TWO], tile[cell + THREE]
                 scores[t] -= (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
                 scores[t + TILE] -= (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3)
         for j in range(whole, d):
@@ -73,8 +73,8 @@ def lowest_of_tile(
                 scores[t + TILE] -= b0 * tile[start + t]
         at_a, at_b = np.int32(a), np.int32(b)
         for t in range(size):
-            one, two, best, other = scores[t], scores[t + TILE], first[t], second[t]
-            low, high, place = (two, one, at_b) if two < one else (one, two, at_a)
+            lowest, two, best, other = scores[t], scores[t + TILE], first[t], second[t]
+            low, high, place = (two, lowest, at_b) if two < lowest else (lowest, two, at_a)
             lower = low < best
             middle = best if lower else low
             high = min(high, other)

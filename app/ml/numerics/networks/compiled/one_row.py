@@ -13,41 +13,41 @@ KINDS = {"identity": IDENTITY, "relu": RELU, "tanh": TANH, "logistic": LOGISTIC}
 """Functions of units."""
 
 
-@kernel("void(f8[::1], f8[::1], f8[::1], f8, f8[::1])", writes=["found"], ieee=True)
-def standard_inputs(row: Vector, shift: Vector, scale: Vector, farthest: float, found: Vector) -> None:
+@kernel("void(f8[::1], f8[::1], f8[::1], f8, f8[::1])", writes=["standard"], ieee=True)
+def standard_inputs(row: Vector, shift: Vector, scale: Vector, farthest: float, standard: Vector) -> None:
     """Standardised inputs (d,), cut off at ±farthest."""
     for j in range(row.size):
-        found[j] = min(max((row[j] - shift[j]) / scale[j], -farthest), farthest)
+        standard[j] = min(max((row[j] - shift[j]) / scale[j], -farthest), farthest)
 
 
-@kernel("void(f8[::1], f8[:,::1], f8[::1], i8, f8[::1])", writes=["found"], ieee=True)
-def unit_values(values: Vector, weights: Matrix, bias: Vector, kind: int, found: Vector) -> None:
+@kernel("void(f8[::1], f8[:,::1], f8[::1], i8, f8[::1])", writes=["unit_outputs"], ieee=True)
+def unit_values(values: Vector, weights: Matrix, bias: Vector, kind: int, unit_outputs: Vector) -> None:
     """Values (q,) of the units of a layer, from those of the layer before (p,), of which four are worked on at once."""
-    for j in range(found.size):
-        found[j] = bias[j]
+    for j in range(unit_outputs.size):
+        unit_outputs[j] = bias[j]
     whole = values.size // 4 * 4
     for i in range(0, whole, 4):
         p, q, r, s = values[i], values[i + 1], values[i + 2], values[i + 3]
         a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        for j in range(found.size):
-            found[j] += (p * a[j] + q * b[j]) + (r * c[j] + s * d[j])
+        for j in range(unit_outputs.size):
+            unit_outputs[j] += (p * a[j] + q * b[j]) + (r * c[j] + s * d[j])
     for i in range(whole, values.size):
         p, a = values[i], weights[i]
-        for j in range(found.size):
-            found[j] += p * a[j]
+        for j in range(unit_outputs.size):
+            unit_outputs[j] += p * a[j]
     if kind == RELU:
-        for j in range(found.size):
-            found[j] = max(found[j], 0.0)
+        for j in range(unit_outputs.size):
+            unit_outputs[j] = max(unit_outputs[j], 0.0)
     elif kind != IDENTITY:
-        fall, raw = np.empty(found.size), np.empty(found.size)
-        for j in range(found.size):
-            fall[j] = -abs(found[j]) * (2.0 if kind == TANH else 1.0)
+        fall, raw = np.empty(unit_outputs.size), np.empty(unit_outputs.size)
+        for j in range(unit_outputs.size):
+            fall[j] = -abs(unit_outputs[j]) * (2.0 if kind == TANH else 1.0)
         exponential(fall, raw, raw.view(np.int64))
-        for j in range(found.size):
+        for j in range(unit_outputs.size):
             if kind == TANH:
-                found[j] = math.copysign((1.0 - fall[j]) / (1.0 + fall[j]), found[j])
+                unit_outputs[j] = math.copysign((1.0 - fall[j]) / (1.0 + fall[j]), unit_outputs[j])
             else:
-                found[j] = (1.0 if found[j] > 0 else fall[j]) / (1.0 + fall[j])
+                unit_outputs[j] = (1.0 if unit_outputs[j] > 0 else fall[j]) / (1.0 + fall[j])
 
 
 @kernel("void(f8[::1])", writes=["scores"], ieee=True)

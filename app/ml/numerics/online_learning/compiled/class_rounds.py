@@ -19,15 +19,15 @@ MAJORITY, FIRST, GIVEN, HALVED, DRAWN = 0, 1, 2, 3, 4
 majority, whose wrong members lose half their weight, or by a hypothesis drawn by its weight."""
 Predictions: TypeAlias = NDArray[np.uint8]
 """(m,) or (c, m) of 0 and 1."""
-LIGHTEST = 1e-100
+MIN_LARGEST_WEIGHT = 1e-100
 """Largest weight below which all weights are scaled."""
 
 
 @inner
-def _vote(row: Predictions, weights: Vector, rule: int, given: float) -> float:
+def _vote(row: Predictions, weights: Vector, rule: int, predicted: float) -> float:
     """Share of the weight for 1; of the first hypothesis with weight its prediction."""
     if rule == GIVEN:
-        return given
+        return predicted
     total, ones = 0.0, 0.0
     for j in range(weights.size):
         if rule == FIRST and weights[j] > 0:
@@ -59,7 +59,7 @@ def _penalise(row: Predictions, weights: Vector, label: bool, factor: float) -> 
         if (row[j] > 0) != label:
             weights[j] *= factor
         largest = max(largest, weights[j])
-    if largest < LIGHTEST:
+    if largest < MIN_LARGEST_WEIGHT:
         for j in range(weights.size):
             weights[j] /= largest
 
@@ -79,7 +79,7 @@ def class_rounds(
     turn: int,
     rule: int,
     rate: float,
-    given: Vector,
+    predicted_values: Vector,
     weights: Vector,
     total: Vector,
     chosen: Vector,
@@ -107,15 +107,15 @@ def class_rounds(
             return i
         row = table[cells[i]]
         if math.isnan(scores[i]):
-            scores[i] = _vote(row, weights, rule, given[cells[i]] if rule == GIVEN else 0.0)
+            scores[i] = _vote(row, weights, rule, predicted_values[cells[i]] if rule == GIVEN else 0.0)
         after[i, 0] = math.nan
         if not math.isnan(labels[i]):
             turn += 1
             choose(weights, chosen, turn, draws[i, 1])
             label = labels[i] > 0
-            one = draws[i, 0] < scores[i] if rule == DRAWN else scores[i] > 0.5
-            sums[0] += one != label
-            after[i, 0] = (1.0 - scores[i] if label else scores[i]) if rule == DRAWN else 1.0 * (one != label)
+            prediction = draws[i, 0] < scores[i] if rule == DRAWN else scores[i] > 0.5
+            sums[0] += prediction != label
+            after[i, 0] = (1.0 - scores[i] if label else scores[i]) if rule == DRAWN else 1.0 * (prediction != label)
             sums[1] += after[i, 0]
             if rule == DRAWN:
                 weight = 0.0

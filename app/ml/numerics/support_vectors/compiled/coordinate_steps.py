@@ -35,8 +35,8 @@ def coordinate_steps(
     for turn in range(order.size):
         i = order[turn]
         slope = sigma * weights[total] - linear[i]
-        for at in range(ends[i], ends[i + 1]):
-            slope += weights[columns[at]] * values[at]
+        for entry in range(ends[i], ends[i + 1]):
+            slope += weights[columns[entry]] * values[entry]
         slopes[i] = slope
         curve = diagonal[i] + sigma
         wanted = coef[i] - slope / curve if curve > 0 else coef[i]
@@ -44,6 +44,6 @@ def coordinate_steps(
         step = wanted - coef[i]
         if step != 0:
             coef[i] = wanted
-            for at in range(ends[i], ends[i + 1]):
-                weights[columns[at]] += step * values[at]
+            for entry in range(ends[i], ends[i + 1]):
+                weights[columns[entry]] += step * values[entry]
             weights[total] += step

@@ -44,9 +44,9 @@ def raise_to(values: Vector, base: Vector, degree: int) -> None:
             values[t] *= base[t]
 
 
-@kernel("void(f8[:,::1], f8[:,::1], i8, f8, f8, i8, f8[:,::1])", writes=["found"])
+@kernel("void(f8[:,::1], f8[:,::1], i8, f8, f8, i8, f8[:,::1])", writes=["values_out"])
 def kernel_values(
-    rows: Matrix, points: Matrix, kind: int, gamma: float, coef0: float, degree: int, found: Matrix
+    rows: Matrix, points: Matrix, kind: int, gamma: float, coef0: float, degree: int, values_out: Matrix
 ) -> None:
     """Values (m, n) of a kernel for rows (m, d) and points (d, n)."""
     n = points.shape[1]
@@ -56,7 +56,7 @@ def kernel_values(
         row = rows[i]
         for low in range(0, n, BLOCK):
             high = min(n, low + BLOCK)
-            values, raw, bits = found[i][low:high], raw_block[: high - low], bits_block[: high - low]
+            values, raw, bits = values_out[i][low:high], raw_block[: high - low], bits_block[: high - low]
             if kind == ANOVA:
                 values[:] = 0.0
                 terms = np.empty(high - low)

@@ -51,7 +51,14 @@ def move(
 
 @inner
 def partner(
-    residual: Vector, low: Vector, row: Vector, diagonal: Vector, own: float, best: float, tiny: float, gains: Vector
+    residual: Vector,
+    low: Vector,
+    row: Vector,
+    diagonal: Vector,
+    own_diagonal: float,
+    best: float,
+    tiny: float,
+    gains: Vector,
 ) -> None:
     """The highest gain of each lane, where the coefficient of the row rises and another one falls."""
     gains[:] = 0.0
@@ -62,7 +69,7 @@ def partner(
         for t in range(r.size):
             slope = best - (r[t] + v[t])
             slope = slope if slope > 0 else 0.0
-            curve = own + d[t] - 2 * a[t]
+            curve = own_diagonal + d[t] - 2 * a[t]
             curve = max(tiny, curve)
             gain = slope * slope / curve
             g[t] = max(g[t], gain)
@@ -71,11 +78,11 @@ def partner(
 @inner
 def highest(lanes: Vector) -> int:
     """The lane of the highest value, the first on a tie."""
-    found = 0
+    best_lane = 0
     for t in range(1, lanes.size):
-        if lanes[t] > lanes[found]:
-            found = t
-    return found
+        if lanes[t] > lanes[best_lane]:
+            best_lane = t
+    return best_lane
 
 
 @kernel(
@@ -131,14 +138,14 @@ def pair_steps(
         counts[TICK] += 1
         used[slots[i]] = counts[TICK]
         first = cache[slots[i] * m : (slots[i] + 1) * m]
-        own = diagonal[i]
-        partner(residual, low, first, diagonal, own, best, tiny, gains)
+        own_diagonal = diagonal[i]
+        partner(residual, low, first, diagonal, own_diagonal, best, tiny, gains)
         lane = highest(gains)
         j, most = -1, -1.0
         for t in range(lane, m, LANES):
             slope = best - (residual[t] + low[t])
             if slope > 0:
-                gain = slope * slope / max(own + diagonal[t] - 2 * first[t], tiny)
+                gain = slope * slope / max(own_diagonal + diagonal[t] - 2 * first[t], tiny)
                 if gain > most:
                     j, most = t, gain
         if slots[j] < 0:
@@ -147,7 +154,7 @@ def pair_steps(
         counts[TICK] += 1
         used[slots[j]] = counts[TICK]
         second = cache[slots[j] * m : (slots[j] + 1) * m]
-        step = (best - (residual[j] + low[j])) / max(own + diagonal[j] - 2 * first[j], tiny)
+        step = (best - (residual[j] + low[j])) / max(own_diagonal + diagonal[j] - 2 * first[j], tiny)
         # ε|β| bends at 0: a step ends there
         rise, fall = upper[i] if coef[i] >= 0 else 0.0, lower[j] if coef[j] <= 0 else 0.0
         room, space = rise - coef[i], coef[j] - fall

@@ -12,19 +12,19 @@ from app.ml.numerics.trees.compiled.traversal import step
 
 
 @inner
-def take_branches(row, at, here, lane, passes, column, threshold, left, missing, share, levels, members):
+def take_branches(row, node, here, lane, passes, column, threshold, left, missing, share, levels, members):
     """Write the share of a row that takes each branch of a split, of one lane."""
     for branch in range(3):
         passes[here, U(branch), lane] = 0.0
-    to = step(row[U(column[at])], at, column[at], threshold, left, missing, levels, members)
+    to = step(row[U(column[node])], node, column[node], threshold, left, missing, levels, members)
     if to < 0:
-        passes[here, U(0), lane], passes[here, U(1), lane] = share[at], 1 - share[at]
+        passes[here, U(0), lane], passes[here, U(1), lane] = share[node], 1 - share[node]
     else:
-        passes[here, U(to - left[at]), lane] = 1.0
+        passes[here, U(to - left[node]), lane] = 1.0
 
 
 @inner
-def enter_both(here, above, there, cells, own, other, points, held, shown, gap, inverse, product):
+def enter_both(here, above, there, cells, own_weights, other, points, held, shown, gap, inverse, product):
     """Fill a level's cells: the shares of both rows that pass all splits of its player, and the product of factors.
 
     False if neither row of any pair gets there.
@@ -33,7 +33,7 @@ def enter_both(here, above, there, cells, own, other, points, held, shown, gap, 
     for c in range(cells):
         q = U(c)
         lane = q & U(ROWS - 1)
-        o, z = held[there, q] * own[U(0)], shown[there, q] * other[lane]
+        o, z = held[there, q] * own_weights[U(0)], shown[there, q] * other[lane]
         factor = z + points[q] * (o - z)
         held[here, q], shown[here, q], gap[here, q] = o, z, o - z
         product[here, q] = product[above, q] * factor * inverse[there, q]
@@ -80,7 +80,7 @@ def add_background_contributions(
     held, shown, gap = np.ones((deepest, width)), np.ones((deepest, width)), np.zeros((deepest, width))
     inverse, product = np.ones((deepest, width)), np.ones((deepest, width))
     sums, result = np.zeros((deepest, k, width)), np.empty((out.shape[1], k, width))
-    before, own = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
+    before, level_player = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
     passes, taken = np.empty((deepest, 3, ROWS)), np.empty((deepest, 3, 1))
     for i in range(x.shape[0]):
         for first in range(0, m, ROWS):
@@ -90,12 +90,12 @@ def add_background_contributions(
                 point, weight = points[lanes[t] - 1], weights[lanes[t] - 1]
                 while place < last:
                     e = U(place)
-                    depth, at = level[e], node[e]
-                    here, a = U(depth), U(at)
-                    top = shift(top, depth, before, cells, own, gap, inverse, sums, result)
+                    depth, node_index = level[e], node[e]
+                    here, a = U(depth), U(node_index)
+                    top = shift(top, depth, before, cells, level_player, gap, inverse, sums, result)
                     place += 1
                     if depth:
-                        before[here], own[here] = previous[e], player[e]
+                        before[here], level_player[here] = previous[e], player[e]
                         above, side = U(depth - 1), U(branch[e])
                         alive = enter_both(
                             here,
@@ -118,12 +118,23 @@ def add_background_contributions(
                     top = depth
                     if column[a] >= 0:
                         take_branches(
-                            x[i], at, here, U(0), taken, column, threshold, left, missing, share, levels, members
+                            x[i],
+                            node_index,
+                            here,
+                            U(0),
+                            taken,
+                            column,
+                            threshold,
+                            left,
+                            missing,
+                            share,
+                            levels,
+                            members,
                         )
                         for r in range(ROWS):
                             take_branches(
                                 background[min(first + r, m - 1)],
-                                at,
+                                node_index,
                                 here,
                                 U(r),
                                 passes,
@@ -143,7 +154,7 @@ def add_background_contributions(
                             value = values[U(left[a]), U(s)]
                             for c in range(cells):
                                 sums[here, U(s), U(c)] = value * weight[U(c)] * product[here, U(c)]
-                shift(top, 1, before, cells, own, gap, inverse, sums, result)
+                shift(top, 1, before, cells, level_player, gap, inverse, sums, result)
             for r in range(min(ROWS, m - first)):
                 for j in range(out.shape[1]):
                     for s in range(k):

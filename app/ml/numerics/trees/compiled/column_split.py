@@ -51,10 +51,10 @@ def quality(sums, criterion):
 
 
 @inner
-def gained(left, right, known, before, criterion):
-    """Gain of the split of `known` into `left` and the rest; `right` becomes the rest."""
+def gained(left, right, seen, before, criterion):
+    """Gain of the split of `seen` into `left` and the rest; `right` becomes the rest."""
     for s in range(left.size):
-        right[s] = known[s] - left[s]
+        right[s] = seen[s] - left[s]
     return quality(left, criterion) + quality(right, criterion) - before
 
 
@@ -117,12 +117,12 @@ def cut_of_two(code, place, y, weight, first, second, before, least, criterion, 
 
 
 @inner
-def best_cut(code, place, y, weight, known, before, least, criterion, slack, left, right):
+def best_cut(code, place, y, weight, seen, before, least, criterion, slack, left, right):
     """The best threshold between the entries `place`: its gain, and the codes on either side of it."""
-    if known.size == 2 and criterion != ENTROPY:
-        return cut_of_two(code, place, y, weight, known[0], known[1], before, least, criterion, slack)
+    if seen.size == 2 and criterion != ENTROPY:
+        return cut_of_two(code, place, y, weight, seen[0], seen[1], before, least, criterion, slack)
     best, last, following = -np.inf, -1, -1
-    total, gone = weigh(known, criterion), 0.0
+    total, gone = weigh(seen, criterion), 0.0
     clear(left)
     for t in range(place.size - 1):
         i = place[t]
@@ -133,7 +133,7 @@ def best_cut(code, place, y, weight, known, before, least, criterion, slack, lef
             continue
         if total - gone < least:
             break
-        gain = gained(left, right, known, before, criterion)
+        gain = gained(left, right, seen, before, criterion)
         if gain > best + slack:
             best, last, following = gain, here, there
     return best, last, following
@@ -159,11 +159,11 @@ def cell_of_two(held, cells, first, second, before, least, criterion, slack):
 
 
 @inner
-def best_cell(held, cells, known, before, least, criterion, slack, left, right):
+def best_cell(held, cells, seen, before, least, criterion, slack, left, right):
     """The best threshold between the codes `cells`, whose sums are rows of `held`: its gain and the codes beside it."""
-    if known.size == 2 and criterion != ENTROPY:
-        return cell_of_two(held, cells, known[0], known[1], before, least, criterion, slack)
-    best, last, following, total = -np.inf, -1, -1, weigh(known, criterion)
+    if seen.size == 2 and criterion != ENTROPY:
+        return cell_of_two(held, cells, seen[0], seen[1], before, least, criterion, slack)
+    best, last, following, total = -np.inf, -1, -1, weigh(seen, criterion)
     clear(left)
     for t in range(cells.size - 1):
         include(left, held[cells[t]])
@@ -172,24 +172,24 @@ def best_cell(held, cells, known, before, least, criterion, slack, left, right):
             continue
         if total - gone < least:
             break
-        gain = gained(left, right, known, before, criterion)
+        gain = gained(left, right, seen, before, criterion)
         if gain > best + slack:
             best, last, following = gain, cells[t], cells[t + 1]
     return best, last, following
 
 
 @seldom
-def best_subset(table, present, known, before, least, criterion, slack, left, right, pick, share):
+def best_subset(table, present, seen, before, least, criterion, slack, left, right, pick, share):
     """The best subset of the levels `present`, whose sums are rows of `table`: its gain; `pick` marks its members.
 
     Of numbers and of two classes it is a cut of the levels in order of their mean. Of more classes all subsets of few
     levels are tried, and of many levels the cuts of one order per class, by its share.
     """
-    several = criterion != VARIANCE and known.size > 2
+    several = criterion != VARIANCE and seen.size > 2
     if several and present.size <= FEW_LEVELS:
-        return _any_subset(table, present, known, before, least, criterion, slack, left, right, pick)
-    best, total = -np.inf, weigh(known, criterion)
-    for first in range(known.size if several else 1):
+        return _any_subset(table, present, seen, before, least, criterion, slack, left, right, pick)
+    best, total = -np.inf, weigh(seen, criterion)
+    for first in range(seen.size if several else 1):
         for level in present:
             share[level] = table[level, first if several else 1] / weigh(table[level], criterion)
         sort_by(present, share)
@@ -198,7 +198,7 @@ def best_subset(table, present, known, before, least, criterion, slack, left, ri
             include(left, table[present[j]])
             if min(weigh(left, criterion), total - weigh(left, criterion)) < least:
                 continue
-            gain = gained(left, right, known, before, criterion)
+            gain = gained(left, right, seen, before, criterion)
             if gain > best + slack:
                 best = gain
                 for t in range(present.size):
@@ -221,16 +221,16 @@ def sort_by(present, share):
 
 
 @seldom
-def _any_subset(table, present, known, before, least, criterion, slack, left, right, pick):
+def _any_subset(table, present, seen, before, least, criterion, slack, left, right, pick):
     best, chosen = -np.inf, 0
     for mask in range(1, 1 << (present.size - 1)):  # without the last level: half of all subsets
         clear(left)
         for j in range(present.size):
             if mask >> j & 1:
                 include(left, table[present[j]])
-        if min(weigh(left, criterion), weigh(known, criterion) - weigh(left, criterion)) < least:
+        if min(weigh(left, criterion), weigh(seen, criterion) - weigh(left, criterion)) < least:
             continue
-        gain = gained(left, right, known, before, criterion)
+        gain = gained(left, right, seen, before, criterion)
         if gain > best + slack:
             best, chosen = gain, mask
     for j in range(present.size):
@@ -239,7 +239,7 @@ def _any_subset(table, present, known, before, least, criterion, slack, left, ri
 
 
 @seldom
-def random_subset(table, present, known, before, least, criterion, left, right, pick, state):
+def random_subset(table, present, seen, before, least, criterion, left, right, pick, state):
     """The gain of a subset drawn from the levels `present`, neither none nor all of them (Breiman 2001)."""
     if present.size < 2:
         return -np.inf
@@ -253,9 +253,9 @@ def random_subset(table, present, known, before, least, criterion, left, right, 
     for level in present:
         if pick[level]:
             include(left, table[level])
-    if min(weigh(left, criterion), weigh(known, criterion) - weigh(left, criterion)) < least:
+    if min(weigh(left, criterion), weigh(seen, criterion) - weigh(left, criterion)) < least:
         return -np.inf
-    return gained(left, right, known, before, criterion)
+    return gained(left, right, seen, before, criterion)
 
 
 @seldom

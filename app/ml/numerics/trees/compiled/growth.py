@@ -17,7 +17,7 @@ TIE = 1e-11
 """Gains closer than this share of the node's impurity are equal: rounding must not choose."""
 LEEWAY = 1e-9
 """Share by which rounding may take a sum of weights below the minimum."""
-NEAR = 8192
+MAX_GATHERED_ROWS = 8192
 """Rows of a node, at most, whose entries are brought together: more lie dense enough to be fetched each time."""
 PARTS = 4
 """Turns in which all rows are divided: more take less memory, and move more of them twice."""
@@ -26,7 +26,7 @@ GROW = (
     "i8, i8, i8, f8, f8, f8, i8, b1, i1[::1], u8[::1], i8[::1], i8[::1], i4[:,::1], b1[::1],"
     "i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1])"
 )
-STATE = "state", "drawn", "at", "waiting", "members"
+STATE = "state", "drawn", "cursor", "waiting", "members"
 GROWN = "column", "threshold", "left", "missing", "share", "value", "mass", "impurity", "gain"
 WRITES = "order", *STATE, *GROWN
 
@@ -138,10 +138,10 @@ def grow(
     min_gain,
     tries,
     lottery,
-    own,
+    owns,
     state,
     drawn,
-    at,
+    cursor,
     waiting,
     members,
     column,
@@ -177,8 +177,8 @@ def grow(
         most, widest = max(most, bins[j] + 1), max(widest, levels[j])
     ranked = order.shape[0] > 1
     moment = np.empty(n if criterion == VARIANCE and ranked else 0)
-    options = criterion, lottery, own
-    near = np.empty((1 if ranked else min(m, NEAR), 2))
+    options = criterion, lottery, owns
+    near = np.empty((1 if ranked else min(m, MAX_GATHERED_ROWS), 2))
     held, seen, cells = np.zeros((most, k)), np.zeros(most // 64 + 1, np.uint64), np.empty(most, np.int64)
     bit = np.empty(64, np.int64)
     for power in range(64):
@@ -190,7 +190,7 @@ def grow(
     total, sizes = np.empty(k), np.empty(3, np.int64)
     side, spare = np.empty(n if ranked else 0, np.uint8), np.empty(m if ranked else -(-m // PARTS), np.int32)
     least = min_leaf * (1 - LEEWAY)
-    nodes, open_, leaves, named = at[0], at[1], at[2], at[3]
+    nodes, open_, leaves, named = cursor[0], cursor[1], cursor[2], cursor[3]
     whole, keeps, parent, lefts = gain.size > 1, len(value) > 1, 0, 0.0
     begin, end, depth, fresh = np.zeros(3, np.int64), np.full(3, m), np.int64(0), np.int64(nodes == 0)
     while True:
@@ -279,7 +279,7 @@ def grow(
                 begin[fresh], end[fresh] = lo, lo + sizes[branch]
                 fresh += 1
             lo += sizes[branch]
-    at[0], at[1], at[2], at[3] = nodes, open_, leaves, named
+    cursor[0], cursor[1], cursor[2], cursor[3] = nodes, open_, leaves, named
 
 
 grow_ranked = kernel(GROW.format("i4"), writes=WRITES)(grow.python)

@@ -75,18 +75,18 @@ def add_formed(
         nodes[0], parts[0], open_ = 0, 1.0, 1
         while open_:
             open_ -= 1
-            at, part = nodes[open_], parts[open_]
-            while column[at] >= 0:
-                j = np.int64(column[at])
+            node, part = nodes[open_], parts[open_]
+            while column[node] >= 0:
+                j = np.int64(column[node])
                 value = x[i, j] if j < d else form(x[i], j - d, start, entry, coef, centre)
-                to = step(value, at, j, threshold, left, missing, levels, members)
+                to = step(value, node, j, threshold, left, missing, levels, members)
                 if to < 0:
-                    nodes[open_], parts[open_] = left[at] + 1, part * (1 - share[at])
+                    nodes[open_], parts[open_] = left[node] + 1, part * (1 - share[node])
                     open_ += 1
-                    part *= share[at]
-                    to = np.int64(left[at])
-                at = to
-            r = np.int64(left[at])
+                    part *= share[node]
+                    to = np.int64(left[node])
+                node = to
+            r = np.int64(left[node])
             if linear:
                 out[i, 0] += part * leaf_value(x[i], r, start_, entry_, coef_, centre_, values, low, high)
             else:
@@ -99,9 +99,9 @@ def reach(x, column, threshold, left, missing, _share, levels, members, start, e
     """The node at which each row of x (n, d) ends; -1 if it goes to both children before."""
     d = x.shape[1]
     for i in range(x.shape[0]):
-        at = np.int64(0)
-        while at >= 0 and column[at] >= 0:
-            j = np.int64(column[at])
+        node = np.int64(0)
+        while node >= 0 and column[node] >= 0:
+            j = np.int64(column[node])
             value = x[i, j] if j < d else form(x[i], j - d, start, entry, coef, centre)
-            at = np.int64(step(value, at, j, threshold, left, missing, levels, members))
-        out[i] = at
+            node = np.int64(step(value, node, j, threshold, left, missing, levels, members))
+        out[i] = node

@@ -18,7 +18,7 @@ from app.ml.numerics.trees.compiled.column_split import (
     weigh,
 )
 
-FEW = 128
+MAX_MARKED_ROWS = 128
 """Up to so many rows mark the cells they are counted in, so that empty ones are passed over."""
 DE_BRUIJN = 0x03F79D71B4CB0A89
 """Its 64 runs of 6 bits differ: times a power of two, the top 6 bits identify it (Leiserson, Prokop & Randall 1998)."""
@@ -26,7 +26,7 @@ THRESHOLD, SUBSET, KNOWN = 0, 1, 2
 """Test of a split: `code <= cut`, whether the level is a member, whether the value is known."""
 NOWHERE, LEFT, RIGHT, ASIDE = -1, 0, 1, 2
 """Branch of missing values: both, a side, one of their own."""
-FLATTEST = 2 * float(np.finfo(np.float64).eps)
+MIN_CURVATURE = 2 * float(np.finfo(np.float64).eps)
 """Curvature of a row, at least."""
 BOTH, BRANCH, SIDE = 0, 1, 2
 """Branches that a column may send them to: both only, one of their own, the side where the gain is larger."""
@@ -35,7 +35,7 @@ BOTH, BRANCH, SIDE = 0, 1, 2
 @inner
 def bend(slope):
     """The curvature of a logistic loss, from its slope p or p - 1."""
-    return max(abs(slope) * (1 - abs(slope)), FLATTEST)
+    return max(abs(slope) * (1 - abs(slope)), MIN_CURVATURE)
 
 
 @inner
@@ -60,7 +60,7 @@ def tally(rows, code, near, held, seen):
     """Add the rows of a node, whose entries are `near` (m, 2), to the cells of their codes, in `held` (bins + 1, k):
     which are marked in the bits `seen`. Many rows leave no marks, as they leave few cells empty.
     """
-    pairs, few = held.shape[1] == 2, rows.size <= FEW
+    pairs, few = held.shape[1] == 2, rows.size <= MAX_MARKED_ROWS
     for p in range(rows.size):
         q = np.uintp(p)
         c = np.uintp(code[np.uintp(rows[q])])
@@ -128,36 +128,36 @@ def tabled(code, place, y, weight, criterion, levels, table, seen):
 
 
 @inner
-def part_missing(gone, total, known, any_, least, criterion, own):
-    """Sums of the rows with a value into `known`; whether those without have a branch of their own, and the quality
+def part_missing(gone, total, seen, any_, least, criterion, rule):
+    """Sums of the rows with a value into `seen`; whether those without have a branch of their own, and the quality
     that a split starts from.
     """
     for s in range(total.size):
-        known[s] = total[s] - gone[s]
-    branch = own and any_ and weigh(gone, criterion) >= least
-    return branch, quality(total, criterion) - quality(gone, criterion) if branch else quality(known, criterion)
+        seen[s] = total[s] - gone[s]
+    branch = rule and any_ and weigh(gone, criterion) >= least
+    return branch, quality(total, criterion) - quality(gone, criterion) if branch else quality(seen, criterion)
 
 
 @inner
-def best_levels(table, present, levels, known, before, least, slack, options, left, right, share, pick, state):
+def best_levels(table, present, levels, seen, before, least, slack, options, left, right, share, pick, state):
     """The gain of the best subset of the levels `present`, whose sums are rows of `table`; `pick` marks its members."""
     criterion, lottery, _ = options
     for level in range(levels):
         pick[level] = False
     if lottery:
-        best = random_subset(table, present, known, before, least, criterion, left, right, pick, state)
+        best = random_subset(table, present, seen, before, least, criterion, left, right, pick, state)
     else:
-        best = best_subset(table, present, known, before, least, criterion, slack, left, right, pick, share)
+        best = best_subset(table, present, seen, before, least, criterion, slack, left, right, pick, share)
     if best > -np.inf:
         name_lighter(table, present, criterion, pick)
     return best
 
 
 @inner
-def or_known(best, test, known, before, branch, least, slack, criterion):
+def or_known(best, test, seen, before, branch, least, slack, criterion):
     """The better of a split and of the test whether the value is known."""
-    if branch and weigh(known, criterion) >= least:
-        aside = quality(known, criterion) - before
+    if branch and weigh(seen, criterion) >= least:
+        aside = quality(seen, criterion) - before
         if aside >= best - slack:
             return max(best, aside), KNOWN
     return best, test
@@ -170,7 +170,7 @@ def sides_of_cells(held, cells, bins, levels, total, least, slack, options, sums
     Below it they are where the cells are counted from the other end.
     """
     criterion, _, _ = options
-    known, _, left, right = sums
+    seen, _, left, right = sums
     before, m = quality(total, criterion), cells.size - 1
     if levels:
         best = best_levels(
@@ -185,9 +185,9 @@ def sides_of_cells(held, cells, bins, levels, total, least, slack, options, sums
         for t in range(m // 2):
             cells[t], cells[m - 1 - t] = cells[m - 1 - t], cells[t]
     for s in range(total.size):
-        known[s] = total[s] - held[bins, s]
+        seen[s] = total[s] - held[bins, s]
     heavy, before = weigh(held[bins], criterion) >= least, before - quality(held[bins], criterion)
-    best, test = or_known(best, THRESHOLD, known, before, heavy, least, slack, criterion)
+    best, test = or_known(best, THRESHOLD, seen, before, heavy, least, slack, criterion)
     return best, test, last, following, ASIDE if test == KNOWN else toward
 
 
@@ -196,35 +196,35 @@ def split_of_cells(held, cells, bins, levels, total, least, slack, options, sums
     """The best split by one column, from the sums in `held` of each of the codes `cells`, in order: gain, its test,
     codes beside the cut, and the branch of missing values. A constant column has none: (-inf, -1, …).
     """
-    criterion, _, own = options
-    known, _, left, right = sums
+    criterion, _, rule = options
+    seen, _, left, right = sums
     m = cells.size
     if cells[m - 1] == bins:
         m -= 1
     if m == 0 or cells.size == 1:
         return -np.inf, -1, -1, -1, NOWHERE
-    if own == SIDE and m < cells.size:
+    if rule == SIDE and m < cells.size:
         return sides_of_cells(held, cells, bins, levels, total, least, slack, options, sums, share, pick, state)
-    branch, before = part_missing(held[bins], total, known, m < cells.size, least, criterion, own == BRANCH)
+    branch, before = part_missing(held[bins], total, seen, m < cells.size, least, criterion, rule == BRANCH)
     last, following, test = -1, -1, SUBSET
     if levels:
         best = best_levels(
-            held, cells[:m], levels, known, before, least, slack, options, left, right, share, pick, state
+            held, cells[:m], levels, seen, before, least, slack, options, left, right, share, pick, state
         )
     else:
-        best, last, following = best_cell(held, cells[:m], known, before, least, criterion, slack, left, right)
+        best, last, following = best_cell(held, cells[:m], seen, before, least, criterion, slack, left, right)
         test = THRESHOLD if last >= 0 else -1
-    best, test = or_known(best, test, known, before, branch, least, slack, criterion)
+    best, test = or_known(best, test, seen, before, branch, least, slack, criterion)
     return best, test, last, following, ASIDE if branch else NOWHERE
 
 
 @inner
 def split_of_rows(code, place, bins, levels, target, total, least, slack, options, sums, levelled, pick, state):
     """The same of rows in order of code."""
-    criterion, _, own = options
+    criterion, _, rule = options
     y, weight = target
-    known, gone, left, right = sums
-    table, seen, share = levelled
+    seen, gone, left, right = sums
+    table, occurring, share = levelled
     m = place.size
     while m > 0 and code[place[m - 1]] == bins:
         m -= 1
@@ -233,19 +233,15 @@ def split_of_rows(code, place, bins, levels, target, total, least, slack, option
     clear(gone)
     for i in place[m:]:
         add(gone, i, y, weight, criterion)
-    branch, before = part_missing(gone, total, known, m < place.size, least, criterion, own == BRANCH)
+    branch, before = part_missing(gone, total, seen, m < place.size, least, criterion, rule == BRANCH)
     last, following, test = -1, -1, SUBSET
     if levels:
-        present = seen[: tabled(code, place[:m], y, weight, criterion, levels, table, seen)]
-        best = best_levels(
-            table, present, levels, known, before, least, slack, options, left, right, share, pick, state
-        )
+        present = occurring[: tabled(code, place[:m], y, weight, criterion, levels, table, occurring)]
+        best = best_levels(table, present, levels, seen, before, least, slack, options, left, right, share, pick, state)
     else:
-        best, last, following = best_cut(
-            code, place[:m], y, weight, known, before, least, criterion, slack, left, right
-        )
+        best, last, following = best_cut(code, place[:m], y, weight, seen, before, least, criterion, slack, left, right)
         test = THRESHOLD if last >= 0 else -1
-    best, test = or_known(best, test, known, before, branch, least, slack, criterion)
+    best, test = or_known(best, test, seen, before, branch, least, slack, criterion)
     return best, test, last, following, ASIDE if branch else NOWHERE
 
 
@@ -287,26 +283,26 @@ def search(
             swap = q + below(d - q, state)
             drawn[q], drawn[swap] = drawn[swap], drawn[q]
         j = drawn[q]
-        own = criterion, lottery, owns[j]
+        how = criterion, lottery, owns[j]
         if order.shape[0] > 1:
             place = order[j, lo:hi]
-            found = split_of_rows(
-                codes[j], place, bins[j], levels[j], ranks, total, least, slack, own, sums, levelled, pick, state
+            result = split_of_rows(
+                codes[j], place, bins[j], levels[j], ranks, total, least, slack, how, sums, levelled, pick, state
             )
         else:
             if rows.size <= len(near):
                 tally(rows, codes[j], near, held, seen)
             else:
                 tally_far(rows, codes[j], target, mean, held)
-            size = occupied(held, bins[j], rows.size <= FEW, seen, bit, cells)
-            found = split_of_cells(
-                held, cells[:size], bins[j], levels[j], total, least, slack, own, sums, levelled[2], pick, state
+            size = occupied(held, bins[j], rows.size <= MAX_MARKED_ROWS, seen, bit, cells)
+            result = split_of_cells(
+                held, cells[:size], bins[j], levels[j], total, least, slack, how, sums, levelled[2], pick, state
             )
             for t in range(size):
                 clear(held[cells[t]])
-        tried += found[0] > -np.inf
-        if found[0] > best + slack:
-            best, test, last, following, gap = found
+        tried += result[0] > -np.inf
+        if result[0] > best + slack:
+            best, test, last, following, gap = result
             which = j
             if test == SUBSET:
                 for level in range(levels[j]):

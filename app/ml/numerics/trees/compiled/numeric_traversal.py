@@ -30,15 +30,15 @@ def onward(keys, row, nodes, node):
 
 
 @inner
-def ends_of(keys, row, apart, nodes, a, b, c, d, e, f, g, h):
+def ends_of(keys, row, stride, nodes, a, b, c, d, e, f, g, h):
     """Ends of eight nodes: each for a row of its own, if these are 1 apart, or all for the same one."""
-    two, four = apart + apart, U(4) * apart
+    two, four = stride + stride, U(4) * stride
     moved = U(1)
     while moved:
-        a1, b1 = onward(keys, row, nodes, a), onward(keys, row + apart, nodes, b)
-        c1, d1 = onward(keys, row + two, nodes, c), onward(keys, row + two + apart, nodes, d)
-        e1, f1 = onward(keys, row + four, nodes, e), onward(keys, row + four + apart, nodes, f)
-        g1, h1 = onward(keys, row + four + two, nodes, g), onward(keys, row + four + two + apart, nodes, h)
+        a1, b1 = onward(keys, row, nodes, a), onward(keys, row + stride, nodes, b)
+        c1, d1 = onward(keys, row + two, nodes, c), onward(keys, row + two + stride, nodes, d)
+        e1, f1 = onward(keys, row + four, nodes, e), onward(keys, row + four + stride, nodes, f)
+        g1, h1 = onward(keys, row + four + two, nodes, g), onward(keys, row + four + two + stride, nodes, h)
         moved = (a ^ a1) | (b ^ b1) | (c ^ c1) | (d ^ d1) | (e ^ e1) | (f ^ f1) | (g ^ g1) | (h ^ h1)
         a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
     return a, b, c, d, e, f, g, h
@@ -55,7 +55,7 @@ def written(x, i, keys, row):
 
 
 @kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], i8, b1, f8[:,::1])", writes=["out"])
-def add_plain(x, root, nodes, values, block, apart, out):
+def add_plain(x, root, nodes, values, block, by_tree, out):
     """The sum of all trees' values for each row of x (n, d) into `out` (n, k), `block` rows at a time.
 
     apart: the first number of each tree's value instead, `out` being (n, T). Rows with NaN get values without a
@@ -76,36 +76,36 @@ def add_plain(x, root, nodes, values, block, apart, out):
                 a = U(root[t])
                 for lane, node in enumerate(ends_of(keys, U(i), U(1), nodes, a, a, a, a, a, a, a, a)):
                     ends[i + lane] = np.int64(nodes[node, U(0)])
-            for s in range(0 if apart else result.shape[0]):
+            for s in range(0 if by_tree else result.shape[0]):
                 for i in range(rows):
                     result[s, i] += values[ends[i], s]
-            for i in range(rows if apart else 0):
+            for i in range(rows if by_tree else 0):
                 out[first + i, t] = values[ends[i], 0]
-        for i in range(0 if apart else rows):
+        for i in range(0 if by_tree else rows):
             for s in range(result.shape[0]):
                 out[first + i, s] = result[s, i]
     return gaps
 
 
 @kernel("i8(f8[:,::1], i4[::1], u8[:,::1], f8[:,::1], b1, f8[:,::1])", writes=["out"], keep_gil=True)
-def add_plain_few(x, root, nodes, values, apart, out):
+def add_plain_few(x, root, nodes, values, by_tree, out):
     """The same for a few rows: each goes down eight trees side by side."""
     n, d = x.shape
     size = (root.size + LANES - 1) // LANES * LANES
-    keys, at = np.zeros((1, d + 1), np.uint64), np.zeros(size, np.uint64)
+    keys, node_of_lane = np.zeros((1, d + 1), np.uint64), np.zeros(size, np.uint64)
     for t in range(root.size):
-        at[t] = U(root[t])
+        node_of_lane[t] = U(root[t])
     gaps = 0
     for i in range(n):
         gaps += written(x, i, keys, 0)
         out[i] = 0.0
         for t in range(0, size, LANES):
-            a, b, c, d_ = at[t], at[t + 1], at[t + 2], at[t + 3]
-            e, f, g, h = at[t + 4], at[t + 5], at[t + 6], at[t + 7]
+            a, b, c, d_ = node_of_lane[t], node_of_lane[t + 1], node_of_lane[t + 2], node_of_lane[t + 3]
+            e, f, g, h = node_of_lane[t + 4], node_of_lane[t + 5], node_of_lane[t + 6], node_of_lane[t + 7]
             for lane, node in enumerate(ends_of(keys, U(0), U(0), nodes, a, b, c, d_, e, f, g, h)):
                 leaf = np.int64(nodes[node, U(0)])
-                for s in range(0 if apart or t + lane >= root.size else values.shape[1]):
+                for s in range(0 if by_tree or t + lane >= root.size else values.shape[1]):
                     out[i, s] += values[leaf, s]
-                if apart and t + lane < root.size:
+                if by_tree and t + lane < root.size:
                     out[i, t + lane] = values[leaf, 0]
     return gaps

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.ml.numerics.jit import apart, inner
+from app.ml.numerics.jit import inner, not_inlined
 from app.ml.numerics.trees.compiled.node_split import ASIDE, SUBSET, THRESHOLD
 
 
@@ -29,23 +29,23 @@ def mark(rows, code, split, side):
 
 
 @inner
-def exchange(rows, kept, first, stay, spare):
-    """So many rows from `first` on change places with all from `kept` on before them: where these begin now."""
+def exchange(rows, kept_rows, first, stay, spare):
+    """So many rows from `first` on change places with all from `kept_rows` on before them: where these begin now."""
     size = np.uintp(stay)
-    if kept < first:
+    if kept_rows < first:
         for p in range(size):
             spare[np.uintp(p)] = rows[np.uintp(first) + np.uintp(p)]
-        for p in range(np.uintp(first), np.uintp(kept), -1):
+        for p in range(np.uintp(first), np.uintp(kept_rows), -1):
             rows[np.uintp(p) - np.uintp(1) + size] = rows[np.uintp(p) - np.uintp(1)]
         for p in range(size):
-            rows[np.uintp(kept) + np.uintp(p)] = spare[np.uintp(p)]
-    return kept + stay
+            rows[np.uintp(kept_rows) + np.uintp(p)] = spare[np.uintp(p)]
+    return kept_rows + stay
 
 
 @inner
 def part(rows, code, split, least, spare):
     """Bring the rows of branches before `least` to the front, stably: how many; and the last branch of any row."""
-    kept, first, farthest = 0, 0, np.int64(0)
+    kept_rows, first, farthest = 0, 0, np.int64(0)
     while first < rows.size:
         some = rows[first : first + spare.size]
         stay, moved = np.uintp(0), np.uintp(0)
@@ -60,12 +60,12 @@ def part(rows, code, split, least, spare):
             stay += np.uintp(1) - beyond
         for p in range(moved):
             some[stay + np.uintp(p)] = spare[np.uintp(p)]
-        kept = exchange(rows, kept, first, np.int64(stay), spare)
+        kept_rows = exchange(rows, kept_rows, first, np.int64(stay), spare)
         first += spare.size
-    return kept, farthest
+    return kept_rows, farthest
 
 
-@apart
+@not_inlined
 def deal(order, lo, hi, code, split, spare, sizes):
     """Bring the rows lo … hi of each of `order` that go left to the front, then those that go right, then the others,
     stably; the number of rows of each branch into `sizes`.

@@ -40,26 +40,26 @@ def order_paths(
         waiting[0], depths[0], open_ = root[t], 0, 1
         while open_:
             open_ -= 1
-            at, depth, here = waiting[open_], depths[open_], size
+            node_index, depth, here = waiting[open_], depths[open_], size
             if here == node.size or open_ + 3 > waiting.size:
                 return -1
             size += 1
-            node[here], level[here], above[depth] = at, depth, here
+            node[here], level[here], above[depth] = node_index, depth, here
             player[here], previous[here], branch[here], ratio[here], reach[here] = -1, 0, 0, 1.0, 1.0
             if depth:
                 upper = above[depth - 1]
-                own, different = players[column[node[upper]]], 1
-                player[here], branch[here] = own, at - left[node[upper]]
-                ratio[here], reach[here] = share[at], share[at] * reach[upper]
+                own_player, different = players[column[node[upper]]], 1
+                player[here], branch[here] = own_player, node_index - left[node[upper]]
+                ratio[here], reach[here] = share[node_index], share[node_index] * reach[upper]
                 for step_above in range(1, depth):
-                    if player[above[step_above]] == own:
+                    if player[above[step_above]] == own_player:
                         previous[here] = step_above
                     elif previous[above[step_above]] == 0:
                         different += 1
                 lanes[t] = max(lanes[t], (different + 1) // 2)
-            if column[at] >= 0:
-                for below in range(3 if missing[at] == 2 else 2):
-                    waiting[open_], depths[open_] = left[at] + below, depth + 1
+            if column[node_index] >= 0:
+                for below in range(3 if missing[node_index] == 2 else 2):
+                    waiting[open_], depths[open_] = left[node_index] + below, depth + 1
                     open_ += 1
     begin[root.size] = size
     return size
@@ -69,13 +69,15 @@ def order_paths(
 def shift(top, depth, before, cells, level_player, gap, inverse, sums, result):
     """Give the players of the levels from `top` up to `depth` their parts, and the sums to the level above each."""
     while top >= depth and top:
-        here, there, above, own = U(top), U(before[U(top)]), U(top - 1), U(level_player[U(top)])
+        here, there, above, own_player = U(top), U(before[U(top)]), U(top - 1), U(level_player[U(top)])
         for s in range(sums.shape[1]):
             k = U(s)
             for c in range(cells):
                 q = U(c)
                 value = sums[here, k, q]
-                result[own, k, q] += value * (gap[here, q] * inverse[here, q] - gap[there, q] * inverse[there, q])
+                result[own_player, k, q] += value * (
+                    gap[here, q] * inverse[here, q] - gap[there, q] * inverse[there, q]
+                )
                 sums[above, k, q] += value
         top -= 1
     return top
@@ -133,7 +135,7 @@ def add_path_contributions(
     held, gap = np.ones((deepest, width)), np.zeros((deepest, width))
     inverse, product = np.ones((deepest, width)), np.ones((deepest, width))
     sums, shown = np.zeros((deepest, k, width)), np.ones(deepest)
-    before, own = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
+    before, level_player = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
     passes = np.empty((deepest, 3, ROWS))
     result = np.empty((out.shape[1], k, width))
     for first in range(0, n, ROWS):
@@ -143,11 +145,11 @@ def add_path_contributions(
             point, weight = points[lanes[t] - 1], weights[lanes[t] - 1]
             for place in range(begin[t], begin[t + 1]):
                 e = U(place)
-                depth, at = level[e], node[e]
-                split, here = column[U(at)], U(depth)
-                top = shift(top, depth, before, cells, own, gap, inverse, sums, result)
+                depth, node_index = level[e], node[e]
+                split, here = column[U(node_index)], U(depth)
+                top = shift(top, depth, before, cells, level_player, gap, inverse, sums, result)
                 if depth:
-                    before[here], own[here] = previous[e], player[e]
+                    before[here], level_player[here] = previous[e], player[e]
                     taken = U(branch[e])
                     enter(
                         here,
@@ -167,23 +169,33 @@ def add_path_contributions(
                 if split >= 0:
                     for r in range(ROWS):
                         to = step(
-                            x[U(min(first + r, n - 1)), U(split)], at, split, threshold, left, missing, levels, members
+                            x[U(min(first + r, n - 1)), U(split)],
+                            node_index,
+                            split,
+                            threshold,
+                            left,
+                            missing,
+                            levels,
+                            members,
                         )
                         for b in range(3):
                             passes[here, U(b), U(r)] = 0.0
                         if to < 0:
-                            passes[here, U(0), U(r)], passes[here, U(1), U(r)] = share[at], 1 - share[at]
+                            passes[here, U(0), U(r)], passes[here, U(1), U(r)] = (
+                                share[node_index],
+                                1 - share[node_index],
+                            )
                         else:
-                            passes[here, U(to - left[at]), U(r)] = 1.0
+                            passes[here, U(to - left[node_index]), U(r)] = 1.0
                     for s in range(k):
                         for c in range(cells):
                             sums[here, U(s), U(c)] = 0.0
                 else:
                     for s in range(k):
-                        value = values[U(left[at]), U(s)]
+                        value = values[U(left[node_index]), U(s)]
                         for c in range(cells):
                             sums[here, U(s), U(c)] = value * weight[U(c)] * product[here, U(c)]
-            shift(top, 1, before, cells, own, gap, inverse, sums, result)
+            shift(top, 1, before, cells, level_player, gap, inverse, sums, result)
         for r in range(min(ROWS, n - first)):
             for j in range(out.shape[1]):
                 for s in range(k):

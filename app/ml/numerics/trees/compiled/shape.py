@@ -26,9 +26,9 @@ def deepest(column, threshold, left, missing):
 
 @kernel(
     "void(i4[::1], f8[::1], i4[::1], i1[::1], f8[::1], f8[::1], f8, f8, b1[::1])",
-    writes=["column", "threshold", "left", "missing", "share", "gain", "kept"],
+    writes=["column", "threshold", "left", "missing", "share", "gain", "is_kept"],
 )
-def cut_back(column, threshold, left, missing, share, gain, unit, cost, kept):
+def cut_back(column, threshold, left, missing, share, gain, unit, cost, is_kept):
     """Turn nodes into leaves whose splits, with all below, gain no more than `cost` units for each further leaf.
     kept: (N,) the nodes that remain.
     """
@@ -39,12 +39,12 @@ def cut_back(column, threshold, left, missing, share, gain, unit, cost, kept):
             for child in range(left[node], last(node, threshold, left, missing) + 1):
                 below += max(worth[child], 0.0)
             worth[node] = gain[node] / unit - cost * (last(node, threshold, left, missing) - left[node]) + below
-    kept[0] = True
+    is_kept[0] = True
     for node in range(column.size):
-        if not kept[node] or column[node] < 0:
+        if not is_kept[node] or column[node] < 0:
             continue
         if worth[node] > 0:
-            kept[left[node] : last(node, threshold, left, missing) + 1] = True
+            is_kept[left[node] : last(node, threshold, left, missing) + 1] = True
         else:
             column[node], left[node], missing[node] = -1, -1, -1
             threshold[node], share[node], gain[node] = 0.0, 1.0, 0.0

@@ -32,17 +32,19 @@ def part(row, node, column, threshold, left, missing, share, levels, members, va
     nodes[0], parts[0], open_ = node, 1.0, 1
     while open_:
         open_ -= 1
-        at, weight = nodes[open_], parts[open_]
-        while column[at] >= 0:
-            to = step(row[column[at]], at, column[at], threshold, left, missing, levels, members)
+        node_index, weight = nodes[open_], parts[open_]
+        while column[node_index] >= 0:
+            to = step(
+                row[column[node_index]], node_index, column[node_index], threshold, left, missing, levels, members
+            )
             if to < 0:
-                nodes[open_], parts[open_] = left[at] + 1, weight * (1 - share[at])
+                nodes[open_], parts[open_] = left[node_index] + 1, weight * (1 - share[node_index])
                 open_ += 1
-                weight *= share[at]
-                to = np.int64(left[at])
-            at = to
+                weight *= share[node_index]
+                to = np.int64(left[node_index])
+            node_index = to
         for s in range(out.size):
-            out[s] += weight * values[left[at], s]
+            out[s] += weight * values[left[node_index], s]
 
 
 @inner
