@@ -192,6 +192,12 @@ def _doctor(_: dict[str, Any], settings: Settings) -> None:
     doctor(settings)
 
 
+def _workers(_: dict[str, Any], settings: Settings) -> None:
+    from app.commands.workers import print_workers
+
+    print_workers(settings)
+
+
 def _health(options: dict[str, Any], settings: Settings) -> None:
     from app.processes.health import check, check_ready
 
@@ -262,6 +268,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     folder = argparse.ArgumentParser(add_help=False)
     folder.add_argument("--data", type=Path, help="folder of the embedded servers (./var)")
     add("doctor", _doctor, "check the database, its data and the servers, with a remedy for each fault", folder)
+    add("workers", _workers, "list the workers, what each runs, and how many jobs wait", folder)
     file = argparse.ArgumentParser(add_help=False, parents=[folder])
     file.add_argument("file", type=Path, help="file of the backup")
     add("backup", _backup, "write all data into a file, while the service runs or not", file)

@@ -181,9 +181,11 @@ def _faults(text):
 def _simple_commands(text):
     lexer = shlex.shlex(text.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
-    command = []
-    for word in [*lexer, ";"]:
-        if not SEPARATORS.fullmatch(word):
+    command, words = [], iter([*lexer, ";"])
+    for word in words:
+        if word == ">":
+            next(words)
+        elif not SEPARATORS.fullmatch(word):
             command.append(word)
         elif command:
             yield command

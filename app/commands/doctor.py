@@ -1,33 +1,31 @@
 """`valiant doctor`: everything that the service stands on, each with a remedy where it is not right."""
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple
 
-from kombu.exceptions import KombuError
-from redis import Redis
-from redis.exceptions import RedisError
 from sqlalchemy import Connection, Engine, text
 
 from app.base.errors import StartFailed, ValiantError
 from app.base.project_context import PROJECT
-from app.base.settings import MiB, Settings
+from app.base.settings import Settings
+from app.commands.machine_checks import Result, check_machine
 from app.commands.maintained_database import connected_engine, maintenance, running_servers
 from app.commands.postgres_tools import find_folder
-from app.messaging.queue import make_celery
-from app.ml.numerics.kernel_folders import tag
-from app.processes.disk_space import free
-from app.services.kernels.warming import count_compiled
 from app.services.observability.database_access import list_faults
 from app.services.predictions.model_loading import opened, stored
+from app.store.base.backup_time import read_backup_time
 from app.store.models.pointer import Pointer
 from app.store.unit_of_work import WorkFactory
 from migrations.schema_revision import head, revision_of
 
 MAX_CHECKED_MODELS = 20
-REDIS_SECONDS = 2.0
 MAX_CLOCK_SECONDS = 5.0
 """Difference between clocks beyond which leases and expiry dates are wrong."""
+MAX_LATENCY_SECONDS = 0.05
+"""Time of a statement beyond which each request that needs the database is slow: that of a server far away."""
+MIN_MAJOR = 15
+MIN_FREE_CONNECTIONS = 5
 INCOMPLETE = {
     "datasets": "select count(*) from datasets d where d.rows <> (select coalesce(sum(c.rows), 0) "
     "from dataset_chunks c where c.dataset_id = d.id and c.project_id = d.project_id)",
@@ -45,20 +43,12 @@ NEWEST_MODELS = text(
 """Those that aliases point at come first."""
 
 
-class Result(NamedTuple):
-    """A check: what it is of, what it found, and the remedy; None where all is right."""
-
-    name: str
-    detail: str
-    remedy: str | None = None
-
-
 def doctor(settings: Settings) -> None:
     """Print every check. Raises StartFailed where one finds a fault."""
     with running_servers(settings) as running:
         with connected_engine(running, "doctor") as engine:
             right = print_checks(check_database(engine))
-        right &= print_checks(_check_machine(running))
+        right &= print_checks(check_machine(running))
     if not right:
         raise StartFailed("Something is not right: the remedies are above.")
 
@@ -95,6 +85,8 @@ def check_database(engine: Engine) -> Iterator[Result]:
                 name, f"{broken} lack some of their bytes." if broken else "all of their bytes are there", remedy
             )
         versions = [(row[0], Pointer(*row[1:])) for row in connection.execute(NEWEST_MODELS)]
+        yield _check_queue(connection)
+        yield Result("backup", f"the newest is of {read_backup_time(connection) or 'no time that is stated'}")
     yield _check_models(work, versions)
 
 
@@ -104,7 +96,10 @@ def _check_server(connection: Connection) -> Iterator[Result]:
     ).one()
     shown = f"PostgreSQL {version // 10_000}.{version % 10_000}"
     remedy = "Promote it, or give the address of the primary." if recovers else None
+    remedy = remedy if version >= MIN_MAJOR * 10_000 else f"Upgrade it to {MIN_MAJOR} or later."
     yield Result("server", f"{shown}, which only reads." if recovers else shown, remedy)
+    yield _check_latency(connection)
+    yield _check_connections(connection)
     try:
         yield Result("tools", str(find_folder(version // 10_000)))
     except StartFailed as error:
@@ -112,6 +107,43 @@ def _check_server(connection: Connection) -> Iterator[Result]:
     seconds = abs((datetime.now(UTC) - now).total_seconds())
     late = "Let both machines set their clocks by the network." if seconds > MAX_CLOCK_SECONDS else None
     yield Result("clock", f"{seconds:.1f} s from the server's", late)
+
+
+def _check_latency(connection: Connection) -> Result:
+    """The fastest of some statements: what the way there takes, not what else the server does."""
+    seconds = min(_time_statement(connection) for _ in range(5))
+    remedy = "Run API and workers near the database." if seconds > MAX_LATENCY_SECONDS else None
+    return Result("latency", f"{1e3 * seconds:.1f} ms for a statement", remedy)
+
+
+def _time_statement(connection: Connection) -> float:
+    begun = time.perf_counter()
+    connection.execute(text("select 1"))
+    return time.perf_counter() - begun
+
+
+def _check_connections(connection: Connection) -> Result:
+    limit, used = connection.execute(
+        text(
+            "select least(current_setting('max_connections')::int - "
+            "current_setting('superuser_reserved_connections')::int, nullif((select rolconnlimit from pg_roles where "
+            "rolname = session_user), -1)), (select count(*) from pg_stat_activity where backend_type = 'client backend')"
+        )
+    ).one()
+    remedy = "Raise max_connections, lower VALIANT_DATABASE_POOL, or put a pooler between."
+    return Result("connections", f"{used} of {limit} are used", remedy if limit - used < MIN_FREE_CONNECTIONS else None)
+
+
+def _check_queue(connection: Connection) -> Result:
+    """Jobs that wait while no worker lives. A deployment that has not started yet has none that wait."""
+    alive, waiting = connection.execute(
+        text(
+            "select (select count(*) from workers where seen_at > clock_timestamp() - interval '2 minutes'), "
+            "(select count(*) from jobs where state = 'queued')"
+        )
+    ).one()
+    remedy = "Start a worker: `valiant worker`, and look at the log of the last one." if waiting and not alive else None
+    return Result("workers", f"{alive} are alive, {waiting} jobs wait", remedy)
 
 
 def _check_models(work: WorkFactory, versions: list[tuple[object, Pointer]]) -> Result:
@@ -128,44 +160,3 @@ def _check_models(work: WorkFactory, versions: list[tuple[object, Pointer]]) -> 
     if faults:
         return Result("models", f"{'; '.join(faults)}.", "Restore a backup, or train them again.")
     return Result("models", f"{len(versions)} predict their golden rows alike")
-
-
-def _check_machine(settings: Settings) -> Iterator[Result]:
-    room = free(settings.data)
-    crowded = room < settings.reserve_bytes
-    remedy = "Free room: uploads and jobs are refused." if crowded else None
-    yield Result("disk", f"{room // MiB} MiB are free at {settings.data}", remedy)
-    compiled, count = count_compiled()
-    late = "" if compiled == count else "; a worker compiles the others beside its jobs, and `valiant warm` at once"
-    yield Result("kernels", f"{compiled} of {count} are compiled for {tag()}{late}")
-    if settings.cache_url is not None:
-        url = settings.cache_url.get_secret_value()
-        yield _check_redis("cache", lambda: _read_policy(Redis.from_url(url, socket_timeout=REDIS_SECONDS)), "allkeys-")
-    if settings.broker_url is not None:
-        yield _check_redis("broker", lambda: _read_policy_of_broker(settings), "noeviction")
-
-
-def _read_policy(client: Redis) -> str:
-    values = client.config_get("maxmemory-policy")
-    (policy,) = values.values()
-    return policy.decode() if isinstance(policy, bytes) else str(policy)
-
-
-def _read_policy_of_broker(settings: Settings) -> str:
-    celery = make_celery(settings)
-    with celery.connection_for_read() as connection:
-        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=REDIS_SECONDS)
-        return _read_policy(connection.default_channel.client)
-
-
-def _check_redis(name: str, read: Callable[[], str], policy: str) -> Result:
-    try:
-        actual = read()
-    except (RedisError, KombuError, OSError) as error:
-        return Result(
-            name, f"its policy is unknown ({type(error).__name__}).", f"See that VALIANT_{name.upper()}_URL responds."
-        )
-    remedy = (
-        None if actual.startswith(policy) else f"Set maxmemory-policy to {policy}{'lfu' if policy[-1] == '-' else ''}."
-    )
-    return Result(name, f"maxmemory-policy is {actual}", remedy)

@@ -24,6 +24,7 @@ from .fitted_estimator import load, read_rows, write_estimator
 from .fitted_parts import SKLEARN
 from .key_commands import add_key_commands, list_keys
 from .progress_line import ProgressLine
+from .project_commands import add_project_commands
 from .record import Record
 from .service import ALGORITHM, Client
 from .submitted_job import Job
@@ -106,6 +107,7 @@ def add_commands(commands: Any) -> None:
     predict.add_argument("--keep-all", action="store_true", help="keep all columns of the file")
     _add_lists(add)
     add_version_commands(add, _table_of)
+    add_project_commands(add)
     add_key_commands(add("keys", list_keys, "list the keys of the project, or create, rotate or revoke one"), common)
 
 

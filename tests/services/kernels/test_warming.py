@@ -12,7 +12,7 @@ import pytest
 import app
 from app.base.settings import Settings
 from app.cli import main
-from app.commands.doctor import _check_machine
+from app.commands.machine_checks import check_machine
 from app.ml.catalogue.algorithm_files import catalogue, seconds_to_compile
 from app.ml.numerics import kernel_folders
 from app.ml.numerics.compiled_kernels import SERVING, describe, is_serving, kernels, missing
@@ -32,7 +32,7 @@ def test_a_check_names_what_is_missing(nothing_compiled, capsys):
 
 
 def test_the_doctor_counts_what_is_compiled_and_misses_nothing(nothing_compiled, tmp_path):
-    (result,) = [one for one in _check_machine(Settings(data=tmp_path)) if one.name == "kernels"]
+    (result,) = [one for one in check_machine(Settings(data=tmp_path)) if one.name == "kernels"]
     (_, count), tag = warming.count_compiled(), kernel_folders.tag()
     others = "a worker compiles the others beside its jobs, and `valiant warm` at once"
     assert result.detail == f"0 of {count} are compiled for {tag}; {others}"

@@ -1,0 +1,35 @@
+"""`valiant projects` and `valiant usage`: the projects of the service with their limits, and what one uses of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .service import Client
+from .summary_table import SummaryTable
+from .version_commands import Add
+
+LIMITS = {
+    "storage_bytes": "bytes stored",
+    "model_versions": "model versions",
+    "queued_jobs": "jobs that wait",
+    "running_jobs": "jobs that run",
+    "run_seconds_per_day": "seconds of jobs a day",
+    "requests_per_second": "requests a second",
+}
+"""Limits of a project, in words."""
+
+
+def add_project_commands(add: Add) -> None:
+    add("projects", _projects, "list the projects of the service and their limits; needs a key of an operator")
+    add("usage", _usage, "show what the project of the key uses of its limits")
+
+
+def _projects(service: Client) -> tuple[list[dict[str, Any]], SummaryTable]:
+    found = service.projects()
+    rows = [[each["name"], *(each["quotas"].get(limit) for limit in LIMITS), each["created_at"][:10]] for each in found]
+    return found, SummaryTable("", ("project", *LIMITS.values(), "created"), rows, ("An empty cell is no limit.",))
+
+
+def _usage(service: Client) -> tuple[Mapping[str, Any], SummaryTable]:
+    found = service.usage()
+    rows = [[text, found.get(limit), found["quotas"].get(limit)] for limit, text in LIMITS.items()]
+    return found, SummaryTable(f"project {found['project']}", ("what", "used", "limit"), rows)
