@@ -127,7 +127,7 @@ def _check_connections(connection: Connection) -> Result:
         text(
             "select least(current_setting('max_connections')::int - "
             "current_setting('superuser_reserved_connections')::int, nullif((select rolconnlimit from pg_roles where "
-            "rolname = session_user), -1)), (select count(*) from pg_stat_activity where backend_type = 'client backend')"
+            "rolname = session_user), -1)), (select count(*) from pg_stat_activity where datname is not null)"
         )
     ).one()
     remedy = "Raise max_connections, lower VALIANT_DATABASE_POOL, or put a pooler between."

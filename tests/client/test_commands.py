@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -160,6 +161,23 @@ def test_login_keeps_the_key(valiant, tmp_path, monkeypatch):
     assert (code, printed) == (0, "")
     stored = tmp_path / "valiant" / "config.toml"
     assert stored.read_text() == 'url = "https://models.example"\nkey = "secret"\n'
+
+
+def test_projects_and_their_use_are_tables(valiant, service):
+    name = f"p-{uuid4()}"
+    code, before, _ = valiant("projects")
+    assert code == 0
+    service.create_project(name, model_versions=7)
+    code, listed, _ = valiant("projects")
+    (line,) = [line for line in listed.splitlines() if line.startswith(name)]
+    assert "7" in line.split()
+    assert name not in before
+    code, used, _ = valiant("usage")
+    assert code == 0
+    assert used.startswith("project default\nwhat")
+    shown = dict(re.findall(r"^(model versions|bytes stored) +(\d+)", used, re.MULTILINE))
+    assert int(shown["model versions"]) >= 1
+    assert json.loads(valiant("usage", "--json")[1])["model_versions"] == int(shown["model versions"])
 
 
 def test_tables_fit_their_width():

@@ -5,6 +5,7 @@ import datetime as dt
 import socket
 import subprocess
 import time
+from uuid import uuid4
 
 import psycopg
 import pyarrow as pa
@@ -22,7 +23,7 @@ from tests.clusters import address, administer, cluster
 
 pytestmark = pytest.mark.slow
 FAULTS = {
-    "connections": "5 of",
+    "connections": " of 9 are used",
     "datasets": "1 lack some of their bytes.",
     "files": "1 lack some of their bytes.",
     "model versions": "1 lack some of their bytes.",
@@ -39,8 +40,8 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def server():
-    with cluster(18, max_connections="9") as (folder, _):
-        administer(folder, "create role valiant login createrole", "create database valiant owner valiant")
+    with cluster(18, max_connections="12") as (folder, _):
+        administer(folder, "create role valiant login createrole")
         yield folder
 
 
@@ -63,15 +64,24 @@ def cache(tmp_path):
 
 
 @pytest.fixture
-def deployment(server, cache, settings, add_table, publish, monkeypatch, tmp_path):
-    """The address of its database, with a dataset, a model, a file and a job; every variable is set for commands."""
-    url = address(server, "valiant", "valiant")
+def filled(server, settings, add_table, publish):
+    """The address of a database with a dataset and a model."""
+    name = f"d{uuid4().hex}"
+    with psycopg.connect(address(server), autocommit=True) as administrator:
+        administrator.execute(f"create database {name} owner valiant")
+    url = address(server, "valiant", name)
     upgrade(url)
     engine = make_engine(settings.model_copy(update={"database_url": SecretStr(url)}), role="test")
-    work = WorkFactory(engine)
-    add_table(work, pa.table({"a": list(range(1000))}), times=3)
-    publish(work, "ill")
+    add_table(WorkFactory(engine), pa.table({"a": list(range(1000))}), times=3)
+    publish(WorkFactory(engine), "ill")
     engine.dispose()
+    return url
+
+
+@pytest.fixture
+def deployment(filled, cache, monkeypatch, tmp_path):
+    """The address of its database; every variable that commands need is set."""
+    url = filled
     monkeypatch.setenv("VALIANT_DATABASE_URL", url)
     monkeypatch.setenv("VALIANT_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("VALIANT_CACHE_URL", cache)
@@ -95,26 +105,35 @@ def found(capsys):
     return faults
 
 
-def test_finds_twelve_faults_by_name_and_no_other(deployment, cache, certificate, monkeypatch, tmp_path, capsys):
+@pytest.fixture
+def misconfigured(cache, certificate, monkeypatch, tmp_path):
+    """`misconfigured()` sets variables that are wrong, each in a way of its own."""
+
+    def misconfigure():
+        (tmp_path / "file").touch()
+        for name, value in {
+            "VALIANT_RESERVE_BYTES": 1 << 60, "VALIANT_SPOOL": tmp_path / "file", "VALIANT_DRIAN_SECONDS": 3,
+            "VALIANT_TLS_CERT": certificate[0], "VALIANT_TLS_KEY": certificate[1], "VALIANT_BROKER_URL": cache,
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, str(value))
+
+    return misconfigure
+
+
+def test_finds_twelve_faults_by_name_and_no_other(deployment, misconfigured, capsys):
     assert found(capsys) == {}
     execute(
         deployment,
         "delete from dataset_chunks where seq = 1",
         "delete from model_chunks where seq = 0",
-        "insert into files (id, project_id, name, format, digest, size_bytes) "
-        "select gen_random_uuid(), project_id, 'f', 'xgboost', 'd', 5 from datasets limit 1",
-        "insert into jobs (id, project_id, kind, state, request, request_hash) "
-        "select gen_random_uuid(), project_id, 'train', 'queued', '{}', 'h' from datasets limit 1",
+        "insert into files (id, project_id, digest, size_bytes) "
+        "select gen_random_uuid(), project_id, 'd', 5 from datasets limit 1",
+        "insert into jobs (id, project_id, kind, state, request, request_hash, max_attempts, time_limit_seconds) "
+        "select gen_random_uuid(), project_id, 'train', 'queued', '{}', 'h', 3, 60 from datasets limit 1",
     )
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("VALIANT_RESERVE_BYTES", str(1 << 60))
-    monkeypatch.setenv("VALIANT_SPOOL", str(tmp_path / "file"))
-    monkeypatch.setenv("VALIANT_DRIAN_SECONDS", "3")
-    monkeypatch.setenv("VALIANT_TLS_CERT", str(certificate[0]))
-    monkeypatch.setenv("VALIANT_TLS_KEY", str(certificate[1]))
-    monkeypatch.setenv("VALIANT_BROKER_URL", cache)
+    misconfigured()
     with contextlib.ExitStack() as held:
-        for _ in range(4):
+        for _ in range(5):
             held.enter_context(psycopg.connect(deployment))
         faults = found(capsys)
     assert faults.keys() == FAULTS.keys()
@@ -148,9 +167,10 @@ def test_workers_are_listed_with_what_they_run(deployment, capsys):
         "insert into workers (name, seen_at, holder) values "
         "('a', clock_timestamp(), '00000000-0000-0000-0000-000000000001'), "
         "('b', clock_timestamp() - interval '5 minutes', null)",
-        "insert into jobs (id, project_id, kind, state, request, request_hash, lease_holder) select "
-        "'019c2f6e-7d3a-7b1c-9f58-2f4a6f0c1d2e', project_id, 'train', 'running', '{}', 'h', "
-        "'00000000-0000-0000-0000-000000000001' from datasets limit 1",
+        "insert into jobs (id, project_id, kind, state, request, request_hash, max_attempts, time_limit_seconds, "
+        "lease_token, lease_until, lease_holder) select '019c2f6e-7d3a-7b1c-9f58-2f4a6f0c1d2e', project_id, 'train', "
+        "'running', '{}', 'h', 3, 60, gen_random_uuid(), now(), '00000000-0000-0000-0000-000000000001' from datasets "
+        "limit 1",
     )
     assert main(["workers"]) == 0
     first, second, queue = capsys.readouterr().out.splitlines()
