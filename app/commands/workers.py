@@ -1,7 +1,5 @@
 """`valiant workers`: workers that the database knows, what each runs, and the queue before them."""
 
-from typing import Any
-
 from sqlalchemy import Connection, text
 
 from app.base.settings import Settings
@@ -30,13 +28,13 @@ def print_workers(settings: Settings) -> None:
 
 def list_workers(connection: Connection, settings: Settings) -> list[str]:
     """Lines that are printed."""
-    lines = [_line(*row, settings.lease_seconds) for row in connection.execute(WORKERS)]
+    lines = [_line(settings.lease_seconds, *row) for row in connection.execute(WORKERS)]
     waiting, oldest = connection.execute(QUEUE).one()
     queue = f"{waiting} jobs wait, the first for {oldest:.0f} s" if waiting else "no job waits"
     return [*(lines or ["no worker is known"]), f"queue: {queue}"]
 
 
-def _line(name: str, age: float, compiling: str | None, jobs: Any, lease_seconds: float) -> str:
+def _line(lease_seconds: float, name: str, age: float, compiling: str | None, jobs: list[str]) -> str:
     state = "alive" if age <= lease_seconds else "SILENT"
     work = ", ".join(jobs) if jobs else "idle"
     return f"{name}: {state}, seen {age:.0f} s ago, {work}{f', {compiling}' if compiling else ''}"
