@@ -121,7 +121,7 @@ def use(client, key):
     client.headers["Authorization"] = f"Bearer {key}"
     uploaded = client.post("/v1/datasets", params={"name": "canary", "file_format": "csv"}, content=TABLE.encode())
     assert uploaded.status_code == 201, uploaded.text
-    body = {"dataset_id": uploaded.json()["id"], "target": "price", "model": "canary", "algorithm": "ridge"}
+    body = {"dataset": uploaded.json()["id"], "target": "price", "model": "canary", "algorithm": {"name": "ridge"}}
     job = client.post("/v1/jobs/train", json=body)
     assert job.status_code == 202, job.text
     address = f"/v1/jobs/{job.json()['id']}"
