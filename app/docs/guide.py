@@ -14,7 +14,7 @@ from app.ml.catalogue.algorithm_files import every_entry
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "console", "client", "datasets", "choosing", "train", "reports", "predict"),
-        *("why-this-prediction", "decisions-of-a-classifier", "search", "import", "kernels-and-networks"),
+        *("why-this-prediction", "insurance", "decisions-of-a-classifier", "search", "import", "kernels-and-networks"),
         *("which-columns-matter", "decisions-on-a-model", "online", "monitoring", "jobs"),
     ),
     "Run": ("operation", "kubernetes", "backup", "logs", "serve", "security", "settings", "performance"),

@@ -88,6 +88,8 @@ def as_json(
     if decisions is not None:
         document["decisions"] = _spread(incoming, decisions)
     document["flags"] = [_flag(incoming, flag) for flag in predicted.flags] if predicted else []
+    if incoming.assumed:
+        document["assumed"] = dict(incoming.assumed)
     if incoming.faults:
         document["errors"] = [fault._asdict() for fault in incoming.faults]
     written = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)

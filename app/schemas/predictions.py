@@ -99,4 +99,9 @@ class Prediction(ModelResponse):
         None, description="accepted or rejected, for each row; null: no rejection was requested."
     )
     flags: list[Flag] = Field([], description="Rows whose prediction deserves doubt, by reason.")
+    assumed: dict[str, float] | None = Field(
+        None,
+        description="Value of each exposure or offset that the request leaves out, by the name of the column: with an "
+        "exposure of 1 the predictions are rates. Null: nothing was assumed.",
+    )
     errors: list[ProblemError] | None = Field(None, description="The first fault of each row that is null.")

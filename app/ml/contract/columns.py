@@ -9,7 +9,7 @@ A table is a `pyarrow.Table` whose column types give the kind:
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -97,3 +97,14 @@ class InputColumn(Wire):
         description="Kind of the column in the training data, where the model uses it as another kind; null: the same "
         "kind. Of a numeric column used as categories, rows may hold the numbers or their text.",
     )
+    role: Literal["exposure", "offset"] | None = Field(
+        None,
+        description="Role of a column that no tree splits: the `exposure` multiplies the prediction, the `offset` is "
+        "added to the sum of the trees. A request may leave it out: the exposure is then 1, the offset 0. Null: an "
+        "input like others.",
+    )
+
+    @property
+    def assumed(self) -> float | None:
+        """The value in a request that has no such column; None: a request needs it."""
+        return None if self.role is None else float(self.role == "exposure")

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from app.base.errors import InvalidData
 from app.ml.contract.difficulty_stages import Curriculum
+from app.ml.contract.offset_column import OffsetColumn
 from app.ml.contract.relations import Relations
 from app.ml.contract.sparse_rows import SparseRows, sparse
 from app.ml.contract.task import TargetKind, Task
@@ -74,6 +75,8 @@ class Data:
     """In which stages rows are learned; None: all at once."""
     categories: Labels | None = None
     """(d,) number of the input, categorical or true or false, that a column indicates; -1 for others. None: of none."""
+    offset: OffsetColumn | None = None
+    """The column that is part of the score and no input; None: there is none, or the algorithm takes none."""
 
     @classmethod
     def of(
@@ -96,6 +99,7 @@ class Data:
         relations: Relations | None = None,
         target: TargetKind | None = None,
         categories: Labels | None = None,
+        offset: OffsetColumn | None = None,
     ) -> Self:
         """Check and freeze.
 
@@ -136,7 +140,9 @@ class Data:
             unlabelled = unlabelled._replace(x=unlabelled_x)
         meaning = tuple(names), tuple(words), tuple(labels), indicated
         beside = numbers, unlabelled, items, relations
-        return cls(task, matrix, values, targets, row_weights, kinds, *meaning, *beside, categories=categories)
+        return cls(
+            task, matrix, values, targets, row_weights, kinds, *meaning, *beside, categories=categories, offset=offset
+        )
 
     @property
     def square(self) -> Matrix | None:
@@ -195,6 +201,7 @@ class Data:
             items,
             curriculum=curriculum,
             categories=self.categories,
+            offset=self.offset,
         )
         if self.relations is None:
             return taken

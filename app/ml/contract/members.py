@@ -32,6 +32,8 @@ class Inputs(NamedTuple):
     size: Size
     relations: Form | None = None
     """Form in which relations between rows are given; None: there are none."""
+    offset: str | None = None
+    """`exposure` or `offset`, where a column is part of the score; None: there is none."""
     target_ends: tuple[float, ...] = ()
     """The smallest and the largest target of a regression, as the fit has it; none where they are not known."""
 

@@ -23,6 +23,8 @@ class Accepts(StrEnum):
     """NaN in `Data.x` means missing."""
     CATEGORIES = "categories"
     """Columns with `Data.levels[j] > 0` hold level codes 0 … levels[j]-1; NaN is also an unseen level."""
+    OFFSET = "offset"
+    """A column may be part of the score of each row, as `Data.offset`."""
     UNLABELLED = "unlabelled"
     """Rows without a target are learned from, as `Data.unlabelled`."""
     UNKNOWN_PAIRS = "unknown_pairs"
@@ -35,5 +37,5 @@ class Accepts(StrEnum):
     """
 
 
-BEYOND_COLUMNS = frozenset({Accepts.UNKNOWN_PAIRS, Accepts.INDICATORS})
+BEYOND_COLUMNS = frozenset({Accepts.UNKNOWN_PAIRS, Accepts.INDICATORS, Accepts.OFFSET})
 """Traits that have no part in the preparation of columns."""

@@ -168,7 +168,9 @@ def described(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any
     return {
         **({"encodings": encodings} if encodings else {}),
         **({"fills": f"{path}{FILLS}"} if preparation.fills is not None else {}),
-        "inputs": [column.model_dump(mode="json") for column in preparation.inputs],
+        "inputs": [
+            column.model_dump(mode="json", exclude=None if column.role else {"role"}) for column in preparation.inputs
+        ],
         "keeps": {
             "missing": preparation.keeps_missing,
             "categories": preparation.keeps_categories,

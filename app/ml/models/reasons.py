@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from app.ml.contract.algorithm import Matrix
+from app.ml.contract.algorithm import Labels, Matrix
 from app.ml.models.contributions import Contributions
 from app.ml.models.golden import as_sent
 from app.ml.models.model import Predicted
@@ -37,13 +37,18 @@ def reasons_of(
     """
     chosen = np.zeros(len(predicted.values), np.intp)
     if len(contributions.scores) > 1:
-        quantiles = predicted.classes is None
-        chosen = np.abs(contributions.raw - predicted.values[:, None]).argmin(1) if quantiles else predicted.values
+        chosen = predicted.values if predicted.classes else _middle_quantiles(contributions)
     values = contributions.values[np.arange(len(chosen)), chosen]
     order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :top]
     return [
         list(_row(contributions, table, row, int(chosen[row]), places)) for row, places in enumerate(order.tolist())
     ]
+
+
+def _middle_quantiles(contributions: Contributions) -> Labels:
+    """(n,) the score that each row is predicted by: in order, that of the level nearest to 1/2."""
+    levels = np.array(contributions.scores, np.float64)
+    return np.asarray(contributions.raw.argsort(axis=1, kind="stable")[:, np.abs(levels - 0.5).argmin()])
 
 
 def _row(

@@ -1,7 +1,7 @@
 """Columns of a table as numbers, by Arrow kernels: no Python object per cell."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,8 @@ class RawColumn(NamedTuple):
     kind: ColumnKind
     notation: Notation | None = None
     source_kind: str | None = None
+    role: Literal["exposure", "offset"] | None = None
+    """Part of the score that it is; None: it is an input like others."""
 
 
 class Raw(NamedTuple):
@@ -100,6 +102,15 @@ def refuse_unseen(positions: Vector, name: str) -> None:
         raise InvalidData(
             f"Column {name!r} has {unknown.size} rows of items that the model does not have.", faults=faults
         )
+
+
+def refuse_no_exposure(found: Vector, name: str) -> None:
+    """Raises InvalidData for exposures (n,) that are not above 0, naming rows; a missing one has no prediction."""
+    wrong = np.flatnonzero(found <= 0)
+    if wrong.size:
+        detail = "An exposure is above 0: leave the row out."
+        faults = [Fault(pointer(row, name), detail, "bad_exposure") for row in wrong[:10].tolist()]
+        raise InvalidData(f"Column {name!r} has {wrong.size} rows without exposure.", faults=faults)
 
 
 def pointer(row: int, name: str) -> str:

@@ -31,9 +31,10 @@ import pyarrow as pa
 from app.ml.contract.algorithm import Accepts, Labels, Matrix, Vector
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.notation import number_markers
+from app.ml.contract.offset_column import OffsetColumn
 from app.ml.numerics.row_blocks import blocks
 from app.ml.numerics.scaling import Spread, spread
-from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured, refuse_unseen
+from app.ml.preparation.arrow_columns import UNSEEN, Raw, codes, measured, refuse_no_exposure, refuse_unseen
 from app.ml.preparation.compiled.columns import EMPTY, repeated, standardise
 from app.ml.preparation.date_ranges import ranged
 from app.ml.preparation.flags import CODES, Flagged, RowFlags
@@ -135,6 +136,12 @@ class Preparation:
         return tuple(levels.get(name, ()) for name in self.layout.names)
 
     @property
+    def offset(self) -> OffsetColumn | None:
+        """The column that is part of the score of a row; None: there is none."""
+        named = [(self.layout.names.index(one.name), one.role == "exposure") for one in self.inputs if one.role]
+        return OffsetColumn(*named[0]) if named else None
+
+    @property
     def indicated(self) -> int:
         """Number of inputs that have an indicator for each level."""
         if self.keeps_categories:
@@ -167,7 +174,8 @@ class Preparation:
         """The names, interned, of the inputs if all are numbers that may be missing, none of which stands for a missing
         one: then rows can be a matrix.
         """
-        plain = all(c.kind == ColumnKind.NUMERIC and c.nullable and not number_markers(c.notation) for c in self.inputs)
+        kinds = all(c.kind == ColumnKind.NUMERIC and c.nullable and c.role is None for c in self.inputs)
+        plain = kinds and not any(number_markers(c.notation) for c in self.inputs)
         return tuple(intern(c.name) for c in self.inputs) if plain else None
 
     def raw(self, table: pa.Table) -> Matrix:
@@ -182,6 +190,8 @@ class Preparation:
             raw[:, place] = measured(cells, column.name) if words is None else codes(cells, words, absent)
             if column.strict_levels:
                 refuse_unseen(raw[:, place], column.name)
+            if column.role == "exposure":
+                refuse_no_exposure(raw[:, place], column.name)
         return raw
 
     def prepared(self, raw: Matrix) -> tuple[tuple[Flagged, ...], Matrix]:

@@ -80,7 +80,7 @@ def learn(
                 levels, other = _levels(values, words, MOST_LEVELS)
             inputs.append(InputColumn(**column._asdict(), levels=levels, complete=complete))
             facts.append(_Fact(0.0, 0.0, 1.0, other, bool(np.isnan(values).any())))
-    numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC]
+    numbers = [column.name for column in raw.columns if column.kind is ColumnKind.NUMERIC and not column.role]
     parts = learned_parts(how.dates, raw)
     functions = (*parts, *learned(how.basis, numbers, spread_of, scaled=how.scale != "none" and centred))
     basis = Basis(tuple(column.name for column in inputs), functions)

@@ -7,9 +7,10 @@ else that is wrong belongs to a row, so that the others can still be predicted.
 Time and memory are bounded by the size of the body: a row that lacks columns is never filled up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ class Incoming(NamedTuple):
     """The first fault of each bad row, in order of rows."""
     ignored: list[str]
     """Columns the model does not know."""
+    assumed: Mapping[str, float] = MappingProxyType({})
+    """Values of inputs that the request does not have, and that stand for all its rows."""
 
 
 def whole(raw: Matrix) -> Incoming:
@@ -79,6 +82,11 @@ def read_rows(
     Raises InvalidRequest for a body of neither form, BodyTooLarge for too many rows, InvalidData for
     missing columns and, unless bad rows may pass, for any fault in any row.
     """
+    assumed = {column.name: column.assumed for column in inputs if column.assumed is not None}
+    if assumed and (absent := assumed.keys() - _names_in(body)):
+        required = [column for column in inputs if column.name not in absent]
+        incoming = read_rows(body, required, max_rows=max_rows, let_bad_rows_pass=let_bad_rows_pass)
+        return _completed(incoming, inputs, {name: assumed[name] for name in assumed if name in absent})
     sent = _sent(body, [column.name for column in inputs], max_rows)
     cells = [read_cells(column, values) for column, values in zip(inputs, sent.columns, strict=True)]
     table = pa.Table.from_arrays([array for array, _ in cells], names=[column.name for column in inputs])
@@ -92,6 +100,26 @@ def read_rows(
     faults = [_fault(sent, inputs, *cell) for cell in places.first_of_each_row()]
     readable = np.flatnonzero(~np.isin(sent.whole, places.row))
     return Incoming(table.take(readable), sent.rows, sent.whole[readable], faults, sent.ignored)
+
+
+def _names_in(body: object) -> set[str]:
+    """Names of the columns of a body, wherever they stand."""
+    if not isinstance(body, dict):
+        return set()
+    rows, names = body.get("rows"), body.get("columns")
+    if isinstance(names, list):
+        return {name for name in names if isinstance(name, str)}
+    return set(chain.from_iterable(row for row in rows if isinstance(row, dict))) if isinstance(rows, list) else set()
+
+
+def _completed(incoming: Incoming, inputs: Sequence[InputColumn], assumed: Mapping[str, float]) -> Incoming:
+    """The rows with a column of one value for each input that the request does not have."""
+    table: pa.Table = incoming.table
+    columns = [
+        pa.array(np.full(table.num_rows, assumed[one.name])) if one.name in assumed else table.column(one.name)
+        for one in inputs
+    ]
+    return incoming._replace(table=pa.table(columns, names=[one.name for one in inputs]), assumed=assumed)
 
 
 class _Places(NamedTuple):

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from app.base.errors import InvalidData
 from app.base.faults import Fault
-from app.ml.contract.algorithm import Data, Inputs, Matrix, Task, Vector
+from app.ml.contract.algorithm import Data, Inputs, Matrix, Vector
 from app.ml.contract.response_metric import ResponseMetric
 from app.ml.numerics.boosting.boosting_params import BoostingParams
+from app.ml.numerics.boosting.boosting_rows import best_base
 from app.ml.numerics.boosting.losses import RowSums, share
 from app.ml.numerics.boosting.response_losses import (
     Absolute,
@@ -60,14 +61,23 @@ def _loss_of(params: BoostingParams, data: Data) -> ResponseLoss:
         case "absolute":
             return Absolute()
         case "huber":
-            return Huber(params.huber_delta or huber_delta(data.y, np.zeros(1)))
+            return Huber(params.huber_delta or huber_delta(data.y - (data.offset.values(data.x) if data.offset else 0)))
         case "cross_entropy":
             return CrossEntropy()
     return Tweedie({"poisson": 1.0, "gamma": 2.0}.get(params.loss, params.tweedie_power))
 
 
+def delta_of(losses: Sequence[ResponseLoss]) -> float | None:
+    """Residual size at which the Huber loss turns linear; None: there is no such loss."""
+    return next((loss.delta for loss in losses if isinstance(loss, Huber)), None)
+
+
 def loss_faults(params: BoostingParams, inputs: Inputs) -> Iterator[Fault]:
     """Targets of the table for which the loss is not defined."""
+    if inputs.size.classes > 2 and inputs.offset is not None:
+        yield Fault("/name", f"An {inputs.offset} is part of one score, and more than two classes have several.")
+    if inputs.offset == "exposure" and (inputs.size.classes or params.loss not in LOG_LINKS):
+        yield Fault("/loss", f"An exposure belongs to the losses {', '.join(sorted(LOG_LINKS))}: take one of these.")
     if inputs.size.classes > 2 and params.class_loss == "focal":
         yield Fault("/class_loss", f"The focal loss is of two classes, and the target has {inputs.size.classes}.")
     ends = np.array(inputs.target_ends)
@@ -89,20 +99,28 @@ def _in_domain(loss: str, y: Vector) -> NDArray[np.bool_]:
     return (y >= 0) if loss in NEEDS else np.ones(y.shape, np.bool_)
 
 
-def best_constants(losses: Sequence[ResponseLoss], data: Data, train_mask: NDArray[np.bool_]) -> Vector:
+def first_sums(losses: Sequence[ResponseLoss], data: Data, train_mask: NDArray[np.bool_], classes: int) -> Vector:
     """(k,) the sums before any tree."""
+    if not losses and (data.offset is None or classes not in {0, 2}):
+        return best_base(data, train_mask, classes)
     y, weights = data.targets[train_mask, -1], data.weights[train_mask]
-    return np.array([loss.base(y, weights, np.zeros(y.size)) for loss in losses])
+    offset = np.zeros(y.size) if data.offset is None else data.offset.values(data.x)[train_mask]
+    if not losses and not classes:
+        return np.array([np.average(y - offset, weights=weights)])
+    return np.array([loss.base(y, weights, offset) for loss in losses or [CrossEntropy()]])
 
 
 def row_sums(losses: Sequence[ResponseLoss], data: Data, base: Vector, classes: int) -> RowSums | ResponseSums:
     """The sums of the rows before any tree."""
-    return ResponseSums.of(losses, data, base, 0.0) if losses else RowSums.of(data, base, classes)
+    offset = 0.0 if data.offset is None else data.offset.values(data.x)
+    return ResponseSums.of(losses, data, base, offset) if losses else RowSums.of(data, base, classes, offset)
 
 
-def step_bounds(params: BoostingParams, task: Task) -> StepBounds:
-    by_default = LOG_STEP if task.of_numbers and params.loss in LOG_LINKS else math.inf
-    return StepBounds(max_step=by_default if params.max_delta_step is None else params.max_delta_step)
+def step_bounds(params: BoostingParams, data: Data, *, twofold: bool) -> StepBounds:
+    """Bounds of the steps of a fit of these rows. twofold: slopes have curvatures of their own."""
+    by_default = LOG_STEP if data.task.of_numbers and params.loss in LOG_LINKS else math.inf
+    max_step = by_default if params.max_delta_step is None else params.max_delta_step
+    return StepBounds(0.0, max_step, twofold, None if data.offset is None else data.offset.column)
 
 
 def response_of(params: BoostingParams, raw: Matrix) -> Vector:

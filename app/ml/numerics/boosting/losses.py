@@ -36,12 +36,13 @@ class RowSums(NamedTuple):
     """Weight of all rows; of rows that differ, about the largest, to count in."""
 
     @classmethod
-    def of(cls, data: Data, base: Vector, classes: int) -> "RowSums":
+    def of(cls, data: Data, base: Vector, classes: int, offset: Vector | float = 0.0) -> "RowSums":
         n, heaviest = len(data.x), float(data.weights.max())
         alike = data.weights.min() == heaviest
         raw = np.empty((len(base), n), np.float32 if classes else np.float64)
-        raw[:] = base[:, None]
-        unit = 1.0 if classes else near_one(float(max(data.y.max() - base[0], base[0] - data.y.min())))
+        raw[:] = base[:, None] + offset
+        rests = data.y if classes or isinstance(offset, float) else data.y - offset
+        unit = 1.0 if classes else near_one(float(max(rests.max() - base[0], base[0] - rests.min())))
         weights, weight = (data.weights[:0], heaviest) if alike else (data.weights, 1 / near_one(heaviest))
         return cls(data, classes, raw, np.empty(n, np.float32), unit, weights, weight)
 

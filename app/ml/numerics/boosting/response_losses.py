@@ -241,8 +241,7 @@ def weighted_quantile(values: Vector, weights: Vector, level: float) -> float:
     return float(values[order[min(place, values.size - 1)]])
 
 
-def huber_delta(y: Vector, offset: Vector) -> float:
-    """The 90 % quantile of the distance of y from its median; 1 where most distances are 0."""
-    rests = y - offset
+def huber_delta(rests: Vector) -> float:
+    """The 90 % quantile of the distance of numbers from their median; 1 where most distances are 0."""
     far = np.abs(rests - np.median(rests))
     return float(np.quantile(far, 0.9)) or float(far.max()) or 1.0

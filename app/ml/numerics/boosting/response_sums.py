@@ -45,7 +45,7 @@ class ResponseSums(NamedTuple):
         curvatures = np.empty(n if any(loss.bends for loss in losses) else 0, np.float32)
         units = tuple(loss.unit(start) for loss, start in zip(losses, base.tolist(), strict=True))
         own, weight = (weights[:0], heaviest) if alike else (weights, 1 / near_one(heaviest))
-        raw = np.ascontiguousarray(np.broadcast_to(base[:, None] + offset, (len(losses), n)))
+        raw = np.array(np.broadcast_to(base[:, None] + offset, (len(losses), n)))
         return cls(tuple(losses), x, y, raw, np.empty(n, np.float32), curvatures, units, weights, own, weight)
 
     def begin(self) -> None:

@@ -23,6 +23,8 @@ class StepBounds(NamedTuple):
     """Largest value of a leaf before it is shrunk."""
     twofold: bool = False
     """True if slopes have curvatures of their own."""
+    offset_column: int | None = None
+    """The column that no tree splits, as it is part of the score; None: there is none."""
 
     @property
     def apply(self) -> bool:
@@ -34,6 +36,8 @@ class StepBounds(NamedTuple):
         width = columns if self.apply else 0
         settings, every = np.zeros((2, width), np.int64), np.ones(width, np.bool_)
         settings[1] = ANY_GROUP
+        if self.offset_column is not None:
+            every[self.offset_column] = False
         draws = np.array([0, 0, columns, False, self.twofold], np.int64) if self.apply else NO_DRAWS
         l1, max_step = self._scaled(slopes)
         return (l1, max_step, 0.0), settings, every, draws

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.ml.contract.algorithm import Labels
 from app.ml.numerics.trees.forest import Trees
 from app.ml.numerics.trees.growth import BLOCK, MUCH
 from app.ml.numerics.trees.longer_arrays import cut, longer, room
@@ -95,3 +96,10 @@ def together(parts: Sequence[Trees]) -> Trees:
     for part in parts:
         builder.add(part)
     return builder.trees()
+
+
+def no_trees(levels: Labels, k: int) -> Trees:
+    """No tree of columns with these levels (d,), of k sums."""
+    whole, real = np.zeros(0, np.int32), np.zeros(0)
+    levels = levels.astype(np.int64)
+    return Trees(whole, whole, real, whole, np.zeros(0, np.int8), real, levels, np.zeros(0, np.bool_), np.zeros((0, k)))

@@ -96,6 +96,8 @@ def _feature_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int
             yield Fault(at, "The target cannot be a feature too.")
         elif name in {spec.weights, spec.sigma}:
             yield Fault(at, "What weighs the rows cannot be a feature too.")
+        elif name == spec.offset_column:
+            yield Fault(at, "What is part of the score cannot be a feature too.")
         elif column.kind == ColumnKind.TEXT and name not in spec.preprocessing.text:
             yield Fault(at, "Free text is a feature only of a training that names it in preprocessing.text.")
         elif column.missing == rows:

@@ -54,6 +54,8 @@ def _roles(spec: TrainSpec) -> Mapping[str, str | None]:
         "the target": spec.target,
         "the row weights": spec.weights,
         "the errors of rows (sigma)": spec.sigma,
+        "the exposure": spec.exposure,
+        "the offset": spec.offset,
         "the item": spec.item,
         "the difficulty": spec.difficulty,
         "the group of the validation": spec.validation.group,

@@ -25,6 +25,7 @@ from app.ml.training.planning.feature_choice import chosen_features, no_feature_
 from app.ml.training.planning.groups import group_faults, group_warnings, streaming_fault, units_of
 from app.ml.training.planning.item_rows import by_item
 from app.ml.training.planning.items import item_faults
+from app.ml.training.planning.offset_faults import offset_faults
 from app.ml.training.planning.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.planning.projection import Projection, coordinates, projection_faults
 from app.ml.training.planning.reference_classes import reference_column, reference_faults, reference_warnings
@@ -82,7 +83,11 @@ class Plan(NamedTuple):
     @property
     def inputs(self) -> list[RawColumn]:
         """Columns of the table that are learned from, as they are read."""
-        known = {c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind) for c in self.columns}
+        roles = {self.spec.offset_column: self.spec.offset_role}
+        known = {
+            c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind, roles.get(c.name))
+            for c in self.columns
+        }
         return [known[name] for name in self.features]
 
 
@@ -119,7 +124,7 @@ def plan(
     faults += [part for of in (group_faults, time_faults) for part in of(spec.validation, known, spec.target)]
     faults += [*text_faults(spec, known), *item_faults(spec.item, known, spec.target, rows)]
     faults += difficulty_faults(spec, known)
-    faults += class_weight_faults(spec.class_weight, task)
+    faults += [*class_weight_faults(spec.class_weight, task), *offset_faults(spec, known, task)]
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     faults += projection_faults(spec, projection, known)
@@ -147,6 +152,7 @@ def plan(
     faults = [*memory_faults(cost, size, memory_bytes, lambda count: estimate(size._replace(rows=count)))]
     if faults := [*faults, *_streaming_faults(spec, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
+    features = (*features, *filter(None, [spec.offset_column]))
     unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)
     warnings += [*warned, *task_warnings(learned, known, task)]
     warnings += plan_warnings(learned, chosen, known, usable, unlabelled=unlabelled)
@@ -198,6 +204,6 @@ def _size(
     if task is None:
         return size, faults
     form = None if spec.relations is None else Form(spec.relations.form)
-    inputs = Inputs(kinds, size, form, fitted_ends(spec, known, task))
+    inputs = Inputs(kinds, size, form, spec.offset_role, fitted_ends(spec, known, task))
     algorithm = nested.entry_of(spec.algorithm).algorithm
     return size, [*nested.faults(algorithm, spec.algorithm, task, "/algorithm", inputs), *faults]

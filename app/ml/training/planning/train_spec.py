@@ -1,6 +1,6 @@
 """Request of a training: its columns, algorithm, preparation and validation."""
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -31,9 +31,9 @@ class TrainSpec(Body):
         None,
         min_length=1,
         max_length=10_000,
-        description="Columns to learn from. Null: every column but the target, weights, sigma, item, difficulty, "
-        "the group and time of the validation, identifier-like ones, and texts that `preprocessing.text` does not "
-        "name.",
+        description="Columns to learn from. Null: every column but the target, weights, sigma, exposure, offset, "
+        "item, difficulty, the group and time of the validation, identifier-like ones, and texts that "
+        "`preprocessing.text` does not name.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
     sigma: str | None = Field(
@@ -41,6 +41,19 @@ class TrainSpec(Body):
         description="A numeric column with the error (standard deviation) of each row's target, in a regression: "
         "instead of weights, a row counts as 1/sigma². Algorithms with a test of goodness of fit (linear) take them "
         "as known.",
+    )
+    exposure: str | None = Field(
+        None,
+        description="A numeric column above 0 with the exposure of each row, such as the years of a policy or the "
+        "population of a district, for losses of a logarithm (poisson, gamma, tweedie): predictions are proportional "
+        "to it, and no feature is made of it. A prediction may leave it out; it is of exposure 1 then, a rate. "
+        "Null: all rows are exposed alike.",
+    )
+    offset: str | None = Field(
+        None,
+        description="A numeric column that is added to the score of each row: to the number itself, or to its "
+        "logarithm or log-odds, as the loss has it. No feature is made of it. A prediction may leave it out; it is 0 "
+        "then. Null: nothing is added.",
     )
     item: str | None = Field(
         None,
@@ -95,6 +108,16 @@ class TrainSpec(Body):
         Validation(), description="Validation of the model; by default each of its fields has its own default."
     )
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
+
+    @property
+    def offset_role(self) -> Literal["exposure", "offset"] | None:
+        """Role of the column that is part of the score; None: there is none."""
+        return "exposure" if self.exposure is not None else None if self.offset is None else "offset"
+
+    @property
+    def offset_column(self) -> str | None:
+        """Name of the column that is part of the score."""
+        return self.offset if self.exposure is None else self.exposure
 
     def params_of(self, algorithm: Algorithm[Any, Any]) -> Params:
         """Those of the request; with a column of errors, by which rows weigh 1/σ², as the algorithm then takes them."""

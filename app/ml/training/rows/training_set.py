@@ -103,11 +103,8 @@ class TrainingSet(NamedTuple):
             target = read_target(table.column(planned.target), planned.target, kind)
         if planned.task.of_numbers:
             check_domain(spec.preprocessing.target, target.y, target.rows, str(spec.target))
-        weights = None
-        if spec.weights is not None:
-            weights = read_weights(table.column(spec.weights), spec.weights, target.rows)
-        if spec.sigma is not None:
-            weights = read_weights(table.column(spec.sigma), spec.sigma, target.rows, exponent=-2)
+        weigh, exponent = (spec.weights, 1) if spec.sigma is None else (spec.sigma, -2)
+        weights = None if weigh is None else read_weights(table.column(weigh), weigh, target.rows, exponent=exponent)
         raw = Raw.read(table, planned.inputs) if planned.projection is None else planned.projection.raw(table)
         items = None if spec.item is None or planned.batch_rows else read_items(table, spec.item)
         return cls(
@@ -270,6 +267,7 @@ class TrainingSet(NamedTuple):
             labels=self.classes,
             indicated=preparation.indicated,
             categories=preparation.categories,
+            offset=preparation.offset,
             numbers=self.numbers[rows],
             items=None if self.items is None else self.items[known],
             relations=self.relations and self.relations.take(known, len(self.raw.values)),

@@ -1,0 +1,47 @@
+"""Faults of a column that is part of the score of each row: an exposure or an offset."""
+
+from collections.abc import Iterator, Mapping
+
+from app.base.faults import Fault
+from app.ml.catalogue.nested import entry_of
+from app.ml.contract.algorithm import Accepts, Task
+from app.ml.contract.column_names import no_column
+from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.training.planning.train_spec import TrainSpec
+
+
+def offset_faults(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None) -> Iterator[Fault]:
+    """Roles that exclude each other, algorithms without an offset, and numbers that have no logarithm."""
+    role, name = spec.offset_role, spec.offset_column
+    if role is None or name is None:
+        return
+    at = f"/{role}"
+    if spec.exposure is not None and spec.offset is not None:
+        yield Fault("/offset", "Rows have an exposure or an offset, not both: add its logarithm to the offset.")
+    if Accepts.OFFSET not in entry_of(spec.algorithm).algorithm.accepts:
+        yield Fault(at, f"{spec.algorithm.name} takes no {role}: leave it out, or take gradient_boosting.")
+    if task is not None and not task.supervised:
+        yield Fault(at, f"Only predictions of a target have an {role}; this is {task}.")
+    if spec.preprocessing.target != "none":
+        yield Fault("/preprocessing/target", f"With an {role} the target is learned as it is: leave this out.")
+    if name in {spec.target, spec.weights, spec.sigma}:
+        yield Fault(at, "The target or what weighs the rows cannot be part of the score too.")
+    column = known.get(name)
+    if column is None:
+        yield no_column(at, name, known)
+    elif column.kind != ColumnKind.NUMERIC:
+        yield Fault(at, f"Numbers are needed; this column is {column.kind}.")
+    else:
+        yield from _value_faults(spec, column, known, at)
+
+
+def _value_faults(spec: TrainSpec, column: TableColumn, known: Mapping[str, TableColumn], at: str) -> Iterator[Fault]:
+    target = known.get(spec.target or "")
+    if column.missing > (0 if target is None else target.missing):
+        detail = (
+            f"{column.missing} rows have no value in {column.name!r}, and every row that is learned from needs one."
+        )
+        yield Fault(at, detail, f"missing_{at[1:]}")
+    if at == "/exposure" and column.minimum is not None and column.minimum <= 0:
+        detail = f"{column.name!r} has values that are not above 0: a row without exposure shows nothing of a rate."
+        yield Fault(at, detail, "bad_exposure")
