@@ -20,7 +20,7 @@ from app.store.access.access_tables import AuditRow, KeyRow
 from app.store.all_tables import read_metadata
 from app.store.datasets.dataset_tables import FileChunkRow, FileRow
 from app.store.datasets.upload_tables import UploadChunkRow, UploadRow
-from app.store.jobs.job_tables import JobChunkRow, JobRow, JobTransitionRow
+from app.store.jobs.job_tables import JobCheckpointRow, JobChunkRow, JobRow, JobTransitionRow, JobUnitRow
 from migrations.catalogue_facts import Fact, has_options, read_facts, read_login
 
 APP, QUEUE, OWNER = "valiant_app", "valiant_queue", "valiant_owner"
@@ -37,7 +37,7 @@ ALL_PRIVILEGES = ("select", "insert", "update", "delete")
 QUEUED = frozenset(
     row.__tablename__
     for row in (
-        *(JobRow, JobTransitionRow, JobChunkRow, FileRow, FileChunkRow),
+        *(JobRow, JobTransitionRow, JobChunkRow, JobUnitRow, JobCheckpointRow, FileRow, FileChunkRow),
         *(KeyRow, UploadRow, UploadChunkRow),
     )
 )

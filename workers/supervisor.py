@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,8 @@ from app.services.jobs.submission import sheet
 from app.store.jobs.job_records import Claim, Effort
 from app.store.models.pointer import Pointer
 from workers import trainer_frames as frames
+from workers.journal_frames import write_unit
+from workers.stored_frames import STORED, store_part
 from workers.trainer_messages import Bytes, Order, read_outcome
 from workers.trainers import Trainer
 from workers.verdict import Verdict
@@ -138,6 +140,7 @@ class Attempt:
                 self._write_all(frames.REFERENCE, iter([services.models.reference(pointer)]))
             for file in files:
                 self._write_all(frames.BLOB, services.files.payloads(file.id))
+            self._write_all(frames.UNIT, map(write_unit, services.attempts.stored_units(self._claim)))
             if stored:
                 self._write_all(frames.CHUNK, services.attempts.kept(self._claim, stored))
             for dataset in datasets:
@@ -175,6 +178,7 @@ class Attempt:
             cores=self._cores,
             stored=stored,
             files=[file.digest for file in files],
+            spent_seconds=self._claim.spent_seconds,
         )
 
     # the listener
@@ -210,15 +214,15 @@ class Attempt:
     def _take(self, frame: frames.Frame) -> None:
         if frame.kind == frames.PROGRESS:
             self._progress = json.loads(frame.payload)
-        elif frame.kind == frames.CHUNK:
-            self._keep(*frames.read_chunk(frame.payload))
+        elif frame.kind in STORED:
+            self._keep(partial(store_part, self._services.attempts, self._claim, frame))
         else:
             self._received.setdefault(frame.kind, []).append(frame.payload)
 
-    def _keep(self, place: frames.Place, payload: bytes) -> None:
-        """Store a chunk of the table that the trainer makes; it waits meanwhile."""
+    def _keep(self, store: Callable[[], None]) -> None:
+        """Store a part of what the trainer makes; it waits meanwhile."""
         try:
-            self._services.attempts.keep(self._claim, *place, payload=payload)
+            store()
         except LeaseLost:  # or a cancel came: the next beat reports which
             return
         except SQLAlchemyError:

@@ -29,6 +29,7 @@ from app.processes.process_memory import limit
 from app.schemas.problems import Problem
 from workers import trainer_frames as frames
 from workers.curves import Curves
+from workers.journal_frames import StoredJournal
 from workers.parallel_fits import Group
 from workers.timed_forks import TimedForks
 from workers.trainer_messages import Order, read_inputs, write_outcome
@@ -53,7 +54,7 @@ def main(template: int, inlet_fd: int, outlet_fd: int, beyond: int) -> int:
     THREADS.set(group)
     progress = _Progress(outlet, group, clock)
     try:
-        outcome = _work(order, inlet, group, progress)
+        outcome = _work(order, inlet, outlet, group, progress)
         with timed("storing"):
             write_outcome(outlet, outcome, order.stored, progress.finish)
     except MemoryError:
@@ -77,11 +78,13 @@ def _protect(parent: int, *pipes: int) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _work(order: Order, inlet: IO[bytes], group: Group, progress: "_Progress") -> Outcome:
+def _work(order: Order, inlet: IO[bytes], outlet: IO[bytes], group: Group, progress: "_Progress") -> Outcome:
     records = kind_records()
     kind = records[order.kind]
     within = TimedForks(order.cores, group.close) if sys.platform == "linux" else in_turn_within
     inputs = read_inputs(order, inlet)._replace(each=group, each_within=within, kinds=records)
+    if isinstance(inputs.journal, StoredJournal):
+        inputs = inputs._replace(journal=inputs.journal.writing_to(outlet))
     jit.on_compiling = progress.compiling
     with timed("evaluating"):
         return kind.run(kind.request.model_validate(order.request), inputs, progress)

@@ -2,9 +2,11 @@
 
 supervisor → trainer    REQUEST (JSON), then of each model BLOB (a chunk of it) …, END, SEEN (a chunk of the hashes of
                         its training rows) …, END, REFERENCE (a chunk of its distributions) …, END,
+                        then UNIT (as below) of earlier attempts …, END,
                         then, if earlier attempts have written some of the result, CHUNK (Arrow IPC stream) …, END,
                         then of each dataset CHUNK …, END
-trainer → supervisor    PROGRESS (JSON) and CHUNK (a `Place`, then an Arrow IPC stream) …,
+trainer → supervisor    PROGRESS (JSON), CHUNK (a `Place`, then an Arrow IPC stream), UNIT (parts: JSON, payload) and
+                        CHECKPOINT (parts: JSON, model, hashes, distributions) …,
                         then FAILURE (a problem as JSON),
                         or RESULT (JSON), BLOB (a chunk of the model) …, SEEN …, REFERENCE …, END
 """
@@ -16,7 +18,10 @@ from typing import IO, NamedTuple
 REQUEST, CHUNK, END, PROGRESS, FAILURE, RESULT = b"R", b"C", b"E", b"P", b"F", b"S"
 BLOB, SEEN, REFERENCE = b"B", b"N", b"D"
 
+UNIT, CHECKPOINT = b"U", b"K"
+
 _HEAD = struct.Struct(">cQ")
+_LENGTH = struct.Struct(">Q")
 _PLACE = struct.Struct(">QQQ")
 
 
@@ -34,6 +39,21 @@ def write_chunk(stream: IO[bytes], place: Place, payload: bytes | memoryview) ->
 
 def read_chunk(payload: bytes) -> tuple[Place, bytes]:
     return Place(*_PLACE.unpack_from(payload)), payload[_PLACE.size :]
+
+
+def join(*parts: bytes) -> bytes:
+    """One payload of several parts."""
+    return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
+
+
+def split(payload: bytes) -> list[bytes]:
+    """The parts of a payload."""
+    parts, at_byte = list[bytes](), 0
+    while at_byte < len(payload):
+        (length,) = _LENGTH.unpack_from(payload, at_byte)
+        parts.append(payload[at_byte + _LENGTH.size : at_byte + _LENGTH.size + length])
+        at_byte += _LENGTH.size + length
+    return parts
 
 
 class Frame(NamedTuple):

@@ -24,6 +24,7 @@ from app.ml.monitoring import reference as references
 from app.ml.operations import kinds
 from app.processes.processor_cores import Cores
 from workers import trainer_frames as frames
+from workers.journal_frames import StoredJournal, read_unit
 from workers.mapped_dataset import spooled, spooled_rows
 from workers.table_writer import write_table
 
@@ -53,6 +54,8 @@ class Order(NamedTuple):
     """Chunks of the result that earlier attempts have written."""
     files: Sequence[str] = ()
     """Digests of uploaded files."""
+    spent_seconds: float = 0.0
+    """Time since the first attempt began."""
 
     def written(self) -> bytes:
         return json.dumps(self, default=Wire.model_dump).encode()
@@ -80,9 +83,11 @@ def read_inputs(order: Order, inlet: IO[bytes]) -> Inputs:
     """Models are read now, datasets when they are requested. Raises CorruptModel."""
     models = tuple(_model(pointer, inlet) for pointer in order.models)
     files = tuple(_file(digest, inlet, order.memory_bytes) for digest in order.files)
+    units = [read_unit(payload) for payload in _chunks(inlet)]
     written = _tables(inlet) if order.stored else iter(())
     sources = tuple(Source(sheet, _tables(inlet), spooled, spooled_rows) for sheet in order.datasets)
-    return Inputs(sources, models, files, order.memory_bytes, written=written)
+    journal = StoredJournal(units, order.spent_seconds)
+    return Inputs(sources, models, files, order.memory_bytes, written=written, journal=journal)
 
 
 def _model(expected: Bytes, inlet: IO[bytes]) -> Loaded:

@@ -10,6 +10,7 @@ with `after_commit` run. No transaction is open while numpy runs.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from types import TracebackType
 from typing import Literal, Self, TypeVar
@@ -29,6 +30,7 @@ from app.store.datasets.files import FileRepository
 from app.store.datasets.uploads import UploadRepository
 from app.store.jobs.job_chunks import JobChunkRepository
 from app.store.jobs.job_counts import Census
+from app.store.jobs.job_parts import JobPartRepository
 from app.store.jobs.jobs import JobRepository
 from app.store.jobs.leases import LeaseRepository
 from app.store.jobs.worker_registry import WorkerRepository
@@ -80,6 +82,7 @@ class Work:
         self.jobs = JobRepository(self.session)
         self.leases = LeaseRepository(self.session)
         self.job_chunks = JobChunkRepository(self.session)
+        self.job_parts = JobPartRepository(self.session)
         self.keys = KeyRepository(self.session)
         self.models = ModelRepository(self.session)
         self.aliases = AliasRepository(self.session, self.models)
@@ -97,6 +100,12 @@ class Work:
         self.workers = WorkerRepository(self.session)
         self.census = Census(self.session)
         self._afterwards: list[Callable[[], object]] = []
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What fails within is undone, and nothing else of the transaction."""
+        with self.session.begin_nested():
+            yield
 
     def after_commit(self, action: Callable[[], object]) -> None:
         self._afterwards.append(action)

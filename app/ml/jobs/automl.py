@@ -19,6 +19,7 @@ from app.ml.kinds.job import Checked, Estimate, Inputs, JobContext, Kind, Needs,
 from app.ml.training.automl.automl_outcome import SearchEnd
 from app.ml.training.automl.automl_request import AutomlPlan, AutomlRequest, context_plan, plan_automl
 from app.ml.training.automl.automl_result import AutomlResult
+from app.ml.training.automl.partial_leaderboard import partial_leaderboard
 from app.ml.training.automl.portfolio import MAX_MEMBERS
 from app.ml.training.automl.search_run import Limits, SearchRun
 from app.ml.training.automl.time_budget import TimeBudget
@@ -88,7 +89,8 @@ def _lonely_classes(training_set: TrainingSet) -> str | None:
 
 
 def run(request: AutomlRequest, inputs: Inputs, progress: Reporter) -> Outcome:
-    budget = TimeBudget(None if request.units is not None else request.seconds)
+    spent = inputs.journal.spent_seconds
+    budget = TimeBudget(None if request.units is not None else request.seconds, spent=spent)
     source, stages = inputs.datasets[0], Stages(progress)
     planned = plan_automl(request, source.sheet, inputs.memory_bytes)
     stages(0.0, "reading the table")
@@ -113,6 +115,7 @@ def run(request: AutomlRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         seed=request.seed,
         makes_model=request.model is not None,
         max_members=MAX_MEMBERS[request.preset],
+        journal=inputs.journal,
     )
     warnings = row_warnings(planned.offers[0].planned, table, training_set, split)
     return SearchEnd(request, planned, search, warnings).outcome(stages)
@@ -143,4 +146,5 @@ KIND = Kind(
     needs=needs,
     check=check,
     run=run,
+    partial=partial_leaderboard,
 )

@@ -29,6 +29,7 @@ from app.ml.contract.timed_tasks import EachWithin, in_turn_within
 from app.ml.evaluation.guarantees import without_holdout
 from app.ml.evaluation.holdout_reuse import optimism
 from app.ml.evaluation.report import Report, Reuse
+from app.ml.kinds.journal import Journal, NoJournal, StoredParts
 from app.ml.models.header import Header
 from app.ml.models.model import Model
 from app.ml.models.parsed_model import ParsedModel
@@ -41,6 +42,7 @@ NAME = (
     "A name for the job, by which `/v1/jobs/{job}` finds it as by its id: 1 to 100 characters of a-z, 0-9, _ and -, "
     "but not the name of a kind of job. Of several jobs with one name it means the newest. Null: the job has no name."
 )
+WARNINGS = "Sentences on what a careful reader should know; empty where there is none."
 
 
 class Request(Body):
@@ -56,17 +58,13 @@ class Result(Wire):
     model_config = ConfigDict(extra="forbid")
 
     reuse: Reuse | None = Field(None, description="Reuse of the evaluated rows; null: no row was evaluated.")
-    warnings: list[str] = Field(
-        [], description="Sentences on what a careful reader should know; empty where there is none."
-    )
+    warnings: list[str] = Field([], description=WARNINGS)
 
 
 class Estimate(Wire):
     """Result of a dry run that found no problem."""
 
-    warnings: list[str] = Field(
-        [], description="Sentences on what a careful reader should know; empty where there is none."
-    )
+    warnings: list[str] = Field([], description=WARNINGS)
     cold_seconds: float = Field(
         0.0,
         description="Rough time in seconds that the job takes longer because a worker has not compiled yet what it "
@@ -213,7 +211,9 @@ class Inputs(NamedTuple):
     """All kinds of job by name."""
     in_doubt: Task | None = None
     each_within: EachWithin = in_turn_within
-    """Runs tasks that are ended when their time is up, where the worker has processes for them."""
+    """Runs tasks that are ended when their time is up, where there are processes for them."""
+    journal: Journal = NoJournal()
+    """Stores units of work, and models that could be served."""
 
 
 class Trained(NamedTuple):
@@ -277,8 +277,7 @@ class Outcome(NamedTuple):
 
     @property
     def _parts(self) -> list[Report | Result]:
-        report = [] if self.trained is None else [self.trained.report]
-        return [*report, *([] if self.result is None else [self.result])]
+        return [part for part in (self.trained and self.trained.report, self.result) if part is not None]
 
 
 Part = TypeVar("Part", Report, Result)
@@ -315,5 +314,7 @@ class Kind(Generic[R]):
     """Name in SDKs of the route that returns the estimate; without it there is none."""
     name: str | None = None
     """Its name, where a file cannot have it; None: that of its file."""
+    partial: Callable[[R, StoredParts], Result] | None = None
+    """The result of a job that ended before its end, from what was stored; None: such a job has none."""
     from_version: bool = False
     """The service makes its requests, from a stored version: the kind has no route of its own."""

@@ -3,13 +3,16 @@
 Whatever ends an attempt is written under its lease; of two writers the second gets LeaseLost.
 """
 
+import json
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from threading import Lock
-from typing import get_args
+from typing import Any, get_args
 from uuid import UUID, uuid4
 
 from app.base.errors import Cancelled, LeaseLost, TimedOut
@@ -17,13 +20,16 @@ from app.base.settings import Settings
 from app.ml.catalogue.algorithm_files import every_entry
 from app.ml.contract import file_formats
 from app.ml.kinds.job import Outcome, Trained, WrittenTable
+from app.ml.kinds.journal import StoredUnit
 from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.ml.operations import kinds
 from app.schemas.datasets import FileFormat
 from app.schemas.jobs import JobState
 from app.schemas.problems import Problem
+from app.services.jobs.partial_results import VersionOwner, add_version, publish_best
 from app.store.base.new_ids import uuid7
+from app.store.jobs.job_parts import PARTS
 from app.store.jobs.job_records import NO_EFFORT, Capable, Claim, Effort
 from app.store.unit_of_work import Work, WorkFactory
 
@@ -128,6 +134,37 @@ class Attempts:
 
         self._work.retry(write)
 
+    def keep_unit(self, claim: Claim, unit: StoredUnit) -> None:
+        """Store a unit of work. Raises as `keep`."""
+
+        def write(w: Work) -> None:
+            w.leases.hold(claim)
+            w.job_parts.add_unit(claim.job_id, unit.outcome, unit.payload)
+
+        self._work.retry(write)
+
+    def stored_units(self, claim: Claim) -> Iterator[StoredUnit]:
+        """Units of earlier attempts, in their order."""
+        for seq in count():
+            with self._work() as w:
+                unit = w.job_parts.unit(claim.job_id, seq)
+            if unit is None:
+                return
+            yield StoredUnit(*unit)
+
+    def keep_checkpoint(self, claim: Claim, trained: Trained, note: Mapping[str, Any]) -> None:
+        """Store a model in place of the one before. Raises GoldenMismatch, and as `keep`."""
+        check_golden(decode(trained.blob), trained.golden)
+        head = {"report": trained.report.model_dump(mode="json"), "golden": trained.golden, "note": dict(note)}
+        contents = json.dumps(head).encode(), trained.blob, trained.seen, trained.reference
+        parts = dict(zip(PARTS, contents, strict=True))
+
+        def write(w: Work) -> None:
+            w.leases.hold(claim)
+            w.job_parts.replace_checkpoint(claim.job_id, parts, self._settings.chunk_bytes)
+
+        self._work.retry(write)
+
     def count_kept(self, claim: Claim) -> int:
         """Chunks that earlier attempts have stored."""
         return self._work.retry(lambda w: w.job_chunks.count(claim.job_id))
@@ -166,7 +203,8 @@ class Attempts:
         def publish(w: Work) -> None:
             w.leases.hold(claim)
             result = outcome if outcome.evaluation_rows is None else outcome.used(w.uses.count(outcome.evaluation_rows))
-            version = None if result.trained is None else self._add_version(w, claim, result.trained, effort_now())
+            trained, owner = result.trained, self._owner(claim)
+            version = None if trained is None else add_version(w, owner, trained, effort_now())
             found = result.result
             if result.written is not None and found is not None:
                 self._add_dataset(w, claim, dataset_id, result.written)
@@ -197,40 +235,35 @@ class Attempts:
         w.job_chunks.move(claim.job_id, dataset_id, written.chunks, written.rows)
         w.quotas.demand(storage_bytes=0)
 
-    def _add_version(self, w: Work, claim: Claim, trained: Trained, effort: Effort) -> int:
-        if claim.model is None:
-            raise ValueError("A model is made for a name.")
-        made = w.models.add_version(
-            model=claim.model,
-            job_id=claim.job_id,
-            dataset_id=None if claim.pinned.files else claim.dataset_id,  # that is of a check
-            blob=trained.blob,
-            report=trained.report.model_copy(update=effort.described()),
-            golden=trained.golden,
-            chunk_bytes=self._settings.chunk_bytes,
-        )
-        w.training_rows.add(made.model, made.version, trained.seen, self._settings.chunk_bytes)
-        w.version_references.add(made.model, made.version, trained.reference)
-        w.quotas.demand(storage_bytes=0, model_versions=0)
-        return made.version
-
     def fail(self, claim: Claim, error: Problem, *, retry: bool = False) -> None:
         """End the job, or with `retry` queue it again while attempts are left. Raises Cancelled, LeaseLost."""
         if retry and claim.attempt < claim.max_attempts:
             pause = backoff(self._settings, claim.attempt)
             self._end(claim, lambda w: w.leases.requeue(claim, reason=error.code, seconds=pause), "queued", error.code)
         else:
-            self._end(claim, lambda w: w.leases.fail(claim, JobState.FAILED, error), "failed", error.code)
+            self._end(claim, partial(self._fail, claim, JobState.FAILED, error), "failed", error.code)
 
     def time_out(self, claim: Claim) -> None:
         """Raises Cancelled, LeaseLost."""
         late = TimedOut(f"It ran for {claim.time_limit_seconds:g} seconds.")
         error = Problem.of(late, request_id=claim.request_id)
-        self._end(claim, lambda w: w.leases.fail(claim, JobState.TIMED_OUT, error), "timed_out", error.code)
+        self._end(claim, partial(self._fail, claim, JobState.TIMED_OUT, error), "timed_out", error.code)
+
+    def _fail(self, claim: Claim, state: JobState, error: Problem, w: Work) -> None:
+        w.leases.hold(claim)
+        w.leases.fail(claim, state, error, self._best(w, claim, state))
+
+    def _best(self, w: Work, claim: Claim, state: JobState) -> Mapping[str, Any]:
+        """What is kept of a job that ends so."""
+        return publish_best(w, claim.job_id, state, self._settings.chunk_bytes)
+
+    def _owner(self, claim: Claim) -> VersionOwner:
+        dataset_id = None if claim.pinned.files else claim.dataset_id  # that is of a check
+        return VersionOwner(claim.job_id, claim.model, dataset_id, self._settings.chunk_bytes)
 
     def stop(self, claim: Claim) -> None:
         """The attempt of a job in cancelling is over. Raises LeaseLost."""
-        self._work.retry(lambda w: w.leases.finish_cancel(claim))
+        self._work.retry(lambda w: w.leases.finish_cancel(claim, self._best(w, claim, JobState.CANCELLED)))
         self.counts.count(claim.kind, "cancelled")
 
     def release(self, claim: Claim) -> None:

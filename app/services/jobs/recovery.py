@@ -1,5 +1,6 @@
 """Recovery: jobs whose lease has expired are queued again or ended, and forgotten ones are announced again."""
 
+import contextvars
 from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
@@ -8,9 +9,11 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 
 from app.base.errors import WorkerLost
+from app.base.project_context import PROJECT
 from app.base.settings import Settings
 from app.schemas.problems import Problem
 from app.services.jobs.attempts import AttemptCounts, backoff
+from app.services.jobs.partial_results import publish_best
 from app.store.jobs.job_records import ExpiredLease
 from app.store.unit_of_work import WorkFactory
 
@@ -28,7 +31,7 @@ class Recovery:
     def __init__(
         self, work: WorkFactory, announce: Callable[[UUID], object], settings: Settings, counts: AttemptCounts
     ) -> None:
-        self._work = work.across_projects
+        self._work, self._own_work = work.across_projects, work
         self._announce = announce
         self._settings = settings
         self._counts = counts
@@ -41,6 +44,7 @@ class Recovery:
         recovered = sum(self._recovered(lease) for lease in self._work.retry(lambda w: w.leases.expired(self._grace)))
         self._counts.lost += recovered
         self._work.retry(lambda w: w.job_chunks.sweep())
+        self._work.retry(lambda w: w.job_parts.sweep())
         self._work.retry(lambda w: w.files.sweep())
         self._work.retry(lambda w: w.uploads.sweep())
         if held is None:
@@ -56,14 +60,26 @@ class Recovery:
         error = Problem.of(WorkerLost())
         pause = backoff(self._settings, lease.attempt)
         try:
-            with self._work() as w:
-                done = w.leases.recover(lease, grace_seconds=self._grace, seconds=pause, error=error)
+            context = contextvars.copy_context()
+            done = context.run(self._recover, lease, error, pause)
         except DBAPIError:
             log.warning("sweep_interrupted", job_id=str(lease.job_id), exc_info=True)
             return False
         if done:
             log.warning("lease_expired", job_id=str(lease.job_id), attempt=lease.attempt)
         return done
+
+    def _recover(self, lease: ExpiredLease, error: Problem, pause: float) -> bool:
+        """In the project of the job, to which a version of it belongs."""
+        PROJECT.set(lease.project_id)
+        with self._own_work() as w:
+            return w.leases.recover(
+                lease,
+                grace_seconds=self._grace,
+                seconds=pause,
+                error=error,
+                stored=lambda state: publish_best(w, lease.job_id, state, self._settings.chunk_bytes),
+            )
 
     @property
     def _grace(self) -> float:

@@ -115,6 +115,8 @@ class Claim(NamedTuple):
     project_id: UUID
     queued_seconds: float = 0.0
     """Time from the creation of the job to the claim."""
+    spent_seconds: float = 0.0
+    """Time from the start of the first attempt to the claim."""
 
     @property
     def pinned(self) -> Pinned:
@@ -129,3 +131,4 @@ class ExpiredLease(NamedTuple):
     state: JobState
     attempt: int
     max_attempts: int
+    project_id: UUID

@@ -21,8 +21,8 @@ class JobRow(Owned, Base):
         CheckConstraint("(lease_token is null) = (state not in ('running','cancelling'))", name="lease"),
         CheckConstraint("(lease_until is null) = (lease_token is null)", name="lease_until"),
         CheckConstraint("(finished_at is null) = (state in ('queued','running','cancelling'))", name="finished"),
-        CheckConstraint("version is null or state = 'succeeded'", name="version"),
-        CheckConstraint("result is null or state = 'succeeded'", name="result"),
+        CheckConstraint("version is null or finished_at is not null", name="version"),
+        CheckConstraint("result is null or finished_at is not null", name="result"),
         UniqueConstraint("project_id", "idempotency_key"),
         # The list of a state, the queue in its order, and counts by kind: none reads another row.
         Index("ix_jobs_state", "state", "id", postgresql_include=["kind"]),
@@ -103,6 +103,28 @@ class JobChunkRow(Owned, Base):
     seq: Mapped[int] = mapped_column(primary_key=True)
     first_row: Mapped[int] = mapped_column(BigInteger)
     rows: Mapped[int]
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class JobUnitRow(Owned, Base):
+    """A unit of work that a running job has done."""
+
+    __tablename__ = "job_units"
+
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    outcome: Mapped[dict[str, Any]]
+    payload: Mapped[bytes] = mapped_column(LargeBinary, deferred=True)
+
+
+class JobCheckpointRow(Owned, Base):
+    """A part of the model that a running job could serve: its `head` as JSON, `blob`, `seen` or `reference`."""
+
+    __tablename__ = "job_checkpoints"
+
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True)
+    part: Mapped[str] = mapped_column(primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True)
     payload: Mapped[bytes] = mapped_column(LargeBinary)
 
 

@@ -4,8 +4,9 @@ What runs is written under its lease alone: the token is the fence. A worker tha
 expires, and the job is queued again or ended.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from app.store.jobs.job_records import NO_EFFORT, Capable, Claim, Effort, Expire
 from app.store.jobs.job_states import ENDED, LEASED, PLAIN, READY, UNLEASED, move
 from app.store.jobs.job_tables import JobRow, WorkerRow
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 STARVED = "worker_starved"
 """Reason of an attempt that did not count: its worker lives, and had no time to renew its lease."""
 
@@ -63,6 +65,7 @@ class LeaseRepository:
             JobRow.request_id, JobRow.traceparent, JobRow.dataset_id, JobRow.inputs, JobRow.model,
             JobRow.time_limit_seconds, JobRow.project_id,
             cast(func.extract("epoch", claimed - JobRow.created_at), Float),
+            cast(func.greatest(func.extract("epoch", claimed - JobRow.started_at), 0), Float),
         )  # fmt: skip
         held = self.session.execute(select(*columns).where(*_lease(job_id, token))).one_or_none()
         return None if held is None else Claim(*held)
@@ -133,18 +136,18 @@ class LeaseRepository:
         found = {"version": version, "result": None if result is None else result.model_dump(mode="json")}
         self._fenced(claim, JobState.SUCCEEDED, **{**found, **output, **_written(effort), **ENDED})
 
-    def fail(self, claim: Claim, state: JobState, error: Problem) -> None:
-        """`state` is failed or timed_out."""
-        self._fenced(claim, state, reason=error.code, error=error.model_dump(mode="json"), **ENDED)
+    def fail(self, claim: Claim, state: JobState, error: Problem, stored: Mapping[str, Any] = NOTHING) -> None:
+        """`state` is failed or timed_out. stored: columns of what is kept of it."""
+        self._fenced(claim, state, reason=error.code, error=error.model_dump(mode="json"), **stored, **ENDED)
 
     def requeue(self, claim: Claim, *, reason: str, seconds: float = 0, charged: bool = True) -> None:
         """Back into the queue for another attempt, after `seconds`."""
         attempt = JobRow.attempt if charged else JobRow.attempt - 1
         self._fenced(claim, JobState.QUEUED, reason=reason, attempt=attempt, **_again(seconds))
 
-    def finish_cancel(self, claim: Claim) -> None:
-        """The attempt of a job in cancelling is over."""
-        self._fenced(claim, JobState.CANCELLED, **ENDED)
+    def finish_cancel(self, claim: Claim, stored: Mapping[str, Any] = NOTHING) -> None:
+        """The attempt of a job in cancelling is over. stored: as of `fail`."""
+        self._fenced(claim, JobState.CANCELLED, **stored, **ENDED)
 
     # expiry
 
@@ -154,27 +157,48 @@ class LeaseRepository:
             select(JobRow).where(*_expired(grace_seconds)).order_by(JobRow.lease_until).limit(limit)
         )
         return [
-            ExpiredLease(row.id, row.lease_token, JobState(row.state), row.attempt, row.max_attempts)
+            ExpiredLease(row.id, row.lease_token, JobState(row.state), row.attempt, row.max_attempts, row.project_id)
             for row in rows
             if row.lease_token is not None
         ]
 
-    def recover(self, lease: ExpiredLease, *, grace_seconds: float, seconds: float, error: Problem) -> bool:
+    def recover(
+        self,
+        lease: ExpiredLease,
+        *,
+        grace_seconds: float,
+        seconds: float,
+        error: Problem,
+        stored: Callable[[JobState], Mapping[str, Any]] = lambda _: NOTHING,
+    ) -> bool:
         """Queue it again, or end it; False if its lease is held again, or is another's by now.
+
+        stored: columns of what is kept of a job that ends in this state.
 
         An attempt whose holder was seen after its lease ran out does not count: that worker was starved, not dead.
         """
         mine = (*_lease(lease.job_id, lease.token), *_expired(grace_seconds))
         if lease.state is JobState.CANCELLING:
-            return move(self.session, JobState.CANCELLED, *mine, reason=error.code, **ENDED)
+            return self._end(JobState.CANCELLED, mine, stored, reason=error.code)
         again = {**_again(seconds), "attempt": JobRow.attempt - 1}
         if move(self.session, JobState.QUEUED, *mine, *_starved(), reason=STARVED, **again):
             return True
         if lease.attempt < lease.max_attempts:
             return move(self.session, JobState.QUEUED, *mine, reason=error.code, **_again(seconds))
-        return move(
-            self.session, JobState.FAILED, *mine, reason=error.code, error=error.model_dump(mode="json"), **ENDED
-        )
+        described = error.model_dump(mode="json")
+        return self._end(JobState.FAILED, mine, stored, reason=error.code, error=described)
+
+    def _end(
+        self,
+        state: JobState,
+        mine: Sequence[ColumnElement[bool]],
+        stored: Callable[[JobState], Mapping[str, Any]],
+        **values: Any,
+    ) -> bool:
+        held = select(JobRow.id).where(JobRow.state.in_(LEASED), *mine).with_for_update(skip_locked=True)
+        if self.session.scalar(held) is None:
+            return False
+        return move(self.session, state, *mine, **values, **stored(state), **ENDED)
 
     def _fenced(self, claim: Claim, state: JobState, *, reason: str | None = None, **values: Any) -> None:
         if not move(self.session, state, *_lease(claim.job_id, claim.token), reason=reason, **values):

@@ -1,5 +1,8 @@
 """The best model within a budget: order and determinism of units, honest metrics, refusals, a budget that is kept."""
 
+import json
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +14,8 @@ from app.ml.contract.progress import unheard
 from app.ml.contract.timed_tasks import Timed
 from app.ml.jobs.automl import KIND, AutomlRequest
 from app.ml.kinds.job import Inputs, JobContext, Source
+from app.ml.kinds.journal import NoJournal, StoredParts, StoredUnit
+from app.ml.models.golden import check_golden
 from app.ml.models.model import decode
 from app.ml.training.automl.ensemble_weights import Pool
 from app.ml.training.automl.honest_estimate import bias_corrected
@@ -27,10 +32,12 @@ def request(**changes):
     return AutomlRequest.model_validate(body | changes)
 
 
-def searched(table, each_within=None, **changes):
+def searched(table, each_within=None, journal=None, **changes):
     requested, context = request(**changes), JobContext((sheet(table),))
     assert KIND.check(requested, context).estimate.candidates > 0
     inputs = Inputs((Source(context.datasets[0], iter([table.slice(0, 60), table.slice(60)])),))
+    if journal is not None:
+        inputs = inputs._replace(journal=journal)
     if each_within is not None:
         inputs = inputs._replace(each_within=each_within)
     return KIND.run(requested, inputs, unheard)
@@ -180,11 +187,59 @@ class Slots:
 def test_the_budget_is_kept_whatever_fits_take(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     slots = Slots(lambda: float(rng.lognormal(-1.0, 1.5)))
-    monkeypatch.setattr("app.ml.jobs.automl.TimeBudget", lambda seconds: TimeBudget(seconds, clock=lambda: slots.now))
+    clock = {"clock": lambda: slots.now}
+    monkeypatch.setattr(
+        "app.ml.jobs.automl.TimeBudget", lambda seconds, spent: TimeBudget(seconds, spent=spent, **clock)
+    )
     outcome = searched(diabetes(), slots, units=None, seconds=20, seed=seed)
     assert slots.now <= 20
     assert outcome.trained is not None
     assert outcome.result.ended_by in {"budget", "exhausted"}
+
+
+# what is stored on the way
+
+
+class Diary(NoJournal):
+    """A journal in memory; the process dies after so many units."""
+
+    def __init__(self, units=(), lives=math.inf):
+        self.units, self.written, self.lives, self.models = [*units], [], lives, []
+
+    def add_unit(self, unit):
+        self.written.append(StoredUnit(json.loads(json.dumps(unit.outcome)), unit.payload))
+        if len(self.written) >= self.lives:
+            raise KeyboardInterrupt
+
+    def replace_checkpoint(self, blob, head, seen, reference):
+        self.models.append((blob, json.loads(json.dumps(head)), seen, reference))
+
+
+@pytest.mark.parametrize("lives", [1, 7, 16])
+def test_an_attempt_after_a_crash_does_no_stored_unit_again_and_makes_the_same_model(of_classes, lives):
+    first = Diary(lives=lives)
+    with pytest.raises(KeyboardInterrupt):
+        searched(cancer(), journal=first)
+    second = Diary(first.written)
+    again = searched(cancer(), journal=second)
+    assert again.trained.blob == of_classes.trained.blob
+    assert len(second.written) == 24 - lives
+
+
+def test_what_is_stored_is_a_leaderboard_and_a_model():
+    diary = Diary(lives=20)
+    with pytest.raises(KeyboardInterrupt):
+        searched(cancer(), journal=diary)
+    blob, head, *_ = diary.models[-1]
+    check_golden(decode(blob), head["golden"])
+    parts = StoredParts([unit.outcome for unit in diary.written], head["note"], "cancel")
+    result = KIND.partial(request(), parts)
+    assert (result.ended_by, result.units_done, result.chosen) == ("cancel", 20, head["note"]["candidate"])
+    ranked = sorted((row for row in result.candidates if row.rank), key=lambda row: row.rank)
+    assert ranked[0].validation.value == min(row.validation.value for row in ranked)
+    assert all(row.validation.n == 3 for row in ranked)
+    few = KIND.partial(request(), StoredParts(parts.outcomes[:1], None, "crash"))
+    assert "No version was made: no model was stored yet." in few.warnings
 
 
 # the order of units
@@ -242,7 +297,7 @@ def test_groups_count_as_one_row():
 def test_differences_are_those_of_nadeau_and_bengio():
     rng = np.random.default_rng(2)
     losses = [[rng.normal(1, 0.1, 50) for _ in range(5)] for _ in range(2)]
-    behind, p = Comparison("mae", losses).behind(1)
+    behind, p = Comparison.of("mae", losses).behind(1)
     apart = np.array([b.mean() - a.mean() for a, b in zip(*losses, strict=True)])
     error = np.sqrt(apart.var(ddof=1) * (1 / 5 + 1 / 4))
     assert behind.value == pytest.approx(apart.mean())

@@ -53,7 +53,7 @@ class Proposal(NamedTuple):
 
 
 def comparison(run: SearchRun, candidates: Sequence[int]) -> Comparison:
-    return Comparison(run.metric, [run.order.losses(one) for one in candidates])
+    return Comparison.of(run.metric, [run.order.losses(one) for one in candidates])
 
 
 def leaderboard(run: SearchRun) -> list[LeaderboardRow]:
@@ -98,11 +98,11 @@ def chosen_candidate(
     if choose == "metric":
         return ranked[0].id
     compared = comparison(run, [row.id for row in ranked])
-    reach = standard_error(compared.values(0))
+    reach = standard_error(compared.values[0])
     near = [
         row
         for place, row in enumerate(ranked)
-        if row.same_as_best and worse_by(run.metric, compared.values(place), compared.values(0)).mean() <= reach
+        if row.same_as_best and worse_by(run.metric, compared.values[place], compared.values[0]).mean() <= reach
     ]
     return min(near, key=lambda row: (row.size_bytes or 0, row.rank or 0)).id
 

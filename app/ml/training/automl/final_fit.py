@@ -24,18 +24,25 @@ class FinalFit(NamedTuple):
     report: str
     golden: str
     seen: NDArray[np.uint8]
+    reference: NDArray[np.uint8]
     error: str = ""
     """Reason why there is no model; empty: there is one."""
 
     @classmethod
     def of(cls, trained: Trained) -> Self:
-        parts = np.frombuffer(trained.blob, np.uint8), np.frombuffer(trained.seen, np.uint8)
-        return cls(parts[0], trained.report.model_dump_json(), json.dumps(trained.golden), parts[1])
+        parts = trained.blob, trained.seen, trained.reference
+        blob, seen, reference = (np.frombuffer(part, np.uint8) for part in parts)
+        return cls(blob, trained.report.model_dump_json(), json.dumps(trained.golden), seen, reference)
 
     @property
     def trained(self) -> Trained:
         report, golden = Report.model_validate_json(self.report), json.loads(self.golden)
-        return Trained(self.blob.tobytes(), report, golden, self.seen.tobytes())
+        return Trained(self.blob.tobytes(), report, golden, self.seen.tobytes(), self.reference.tobytes())
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """Report and golden rows as JSON."""
+        return {"report": json.loads(self.report), "golden": json.loads(self.golden)}
 
 
 def final_fit(planned: Plan, table: pa.Table, sheet: Sheet, note: str | None) -> Callable[[], FinalFit]:
@@ -61,4 +68,4 @@ def final_fit(planned: Plan, table: pa.Table, sheet: Sheet, note: str | None) ->
 
 def _failed(error: str) -> FinalFit:
     nothing: NDArray[Any] = np.zeros(0, np.uint8)
-    return FinalFit(nothing, "", "", nothing, error)
+    return FinalFit(nothing, "", "", nothing, nothing, error)

@@ -7,7 +7,7 @@ blocks of rows, which are independent given the fit.
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy
@@ -55,19 +55,22 @@ class LeaderboardRow(Wire):
 
 
 class Comparison(NamedTuple):
-    """Losses of the candidates with all folds."""
+    """Candidates with all folds, the best first."""
 
     metric: str
-    losses: Sequence[Sequence[Vector]]
-    """(candidates, folds) of rows; the first candidate is the best."""
+    values: Sequence[Vector]
+    """(candidates, blocks) the metric of each fold, or of each block of the only one."""
+    folds: int
 
-    def values(self, candidate: int) -> Vector:
-        """(blocks,) its metric of each fold, or of each block of the only one."""
-        return np.array([metric_of(self.metric, block) for block in _blocks(self.losses[candidate])])
+    @classmethod
+    def of(cls, metric: str, losses: Sequence[Sequence[Vector]]) -> Self:
+        """losses: (candidates, folds) of rows."""
+        values = [np.array([metric_of(metric, block) for block in _blocks(each)]) for each in losses]
+        return cls(metric, values, len(losses[0]))
 
     def behind(self, candidate: int) -> tuple[Metric, float]:
         """The difference by which it is worse than the first, and the two-sided p-value of none."""
-        apart = worse_by(self.metric, self.values(candidate), self.values(0))
+        apart = worse_by(self.metric, self.values[candidate], self.values[0])
         count = apart.size
         mean, error = float(apart.mean()), math.sqrt(float(apart.var(ddof=1)) * self._variance_factor(count))
         name = f"{self.metric}_difference"
@@ -85,13 +88,12 @@ class Comparison(NamedTuple):
         return float(values.mean()) - float(scipy.special.stdtrit(count - 1, confidence)) * error
 
     def _variance_factor(self, count: int) -> float:
-        folds = len(self.losses[0])
-        return 1 / count + (1 / (folds - 1) if folds > 1 else 0.0)
+        return 1 / count + (1 / (self.folds - 1) if self.folds > 1 else 0.0)
 
     @property
     def differences(self) -> list[tuple[Metric | None, bool]]:
         """The difference of each candidate, and true where it may be 0."""
-        others = [self.behind(one) for one in range(1, len(self.losses))]
+        others = [self.behind(one) for one in range(1, len(self.values))]
         corrected = holm(np.array([p for _, p in others]))
         return [(None, True), *((found, bool(p > ALPHA)) for (found, _), p in zip(others, corrected, strict=True))]
 

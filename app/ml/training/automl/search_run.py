@@ -11,13 +11,14 @@ import pyarrow as pa
 from app.ml.contract.progress import Stages
 from app.ml.contract.timed_tasks import EachWithin, Timed
 from app.ml.evaluation.row_losses import metric_of, row_losses
+from app.ml.kinds.journal import Journal
 from app.ml.training.automl.final_fit import FinalFit, final_fit
 from app.ml.training.automl.proposals import BEST, MAX_CANDIDATES, Offer, Table, step_near
 from app.ml.training.automl.time_budget import TimeBudget
 from app.ml.training.automl.trial import Folds, Trial, Unit, try_unit
+from app.ml.training.automl.unit_record import UnitRecord
 from app.ml.training.automl.wave_order import WaveOrder, rungs
 
-MAX_PREDICTION_BYTES = 64 << 20
 MAX_CHECKPOINT_SHARE, CHECKPOINT_PAUSE_SHARE = 0.15, 0.1
 """Shares of the budget that checkpoints take together, and that passes between two of them."""
 RESERVED_MEMBERS, MAX_ENSEMBLE_SHARE = 4, 0.25
@@ -59,6 +60,7 @@ class SearchRun:
         seed: int,
         makes_model: bool,
         max_members: int,
+        journal: Journal,
     ) -> None:
         self.table, self.rows, self.folds, self.offers = table, rows, folds, [*offers]
         self.metric, self.budget, self.limits = metric, budget, limits
@@ -74,6 +76,7 @@ class SearchRun:
         self.units_done = self._steps = 0
         self.limits_broken = False
         self.checkpoint: Checkpoint | None = None
+        self._record = UnitRecord(journal)
         self._checkpoint_share = 0.0
 
     # search
@@ -105,11 +108,17 @@ class SearchRun:
 
     def _do(self, wave: Sequence[Unit]) -> bool:
         """False if no unit of the wave could begin in the time that is left."""
-        tasks = [partial(try_unit, self.folds, self.offers[unit.candidate].spec, unit) for unit in wave]
+        stored = self._record.of_earlier_attempts(self, wave)
+        rest = [unit for unit in wave if unit not in stored]
+        tasks = [partial(try_unit, self.folds, self.offers[unit.candidate].spec, unit) for unit in rest]
         begun = 0
-        for unit, outcome in zip(wave, self._each(Trial, tasks, partial(self._seconds_of, wave)), strict=True):
+        for unit in [unit for unit in wave if unit in stored]:
+            begun += 1
+            self._take(unit, stored[unit])
+        for unit, outcome in zip(rest, self._each(Trial, tasks, partial(self._seconds_of, rest)), strict=True):
             begun += outcome.begun
             self._take(unit, outcome)
+            self._record.add(self, unit, outcome)
         return begun > 0
 
     def _seconds_of(self, wave: Sequence[Unit], place: int) -> float:
@@ -219,7 +228,7 @@ class SearchRun:
     def _keep_checkpoint(self) -> None:
         """Fit the leader as it would be served, so that there is a model whatever happens next."""
         eligible = self.eligible
-        if not self._makes_model or not eligible or self._max_units is not None:
+        if not self._makes_model or not eligible or self._units_left == 0:
             return
         best, kept = eligible[0], self.checkpoint
         if kept is not None:
@@ -235,6 +244,7 @@ class SearchRun:
             self.order.end(best, "failed", "Its fit of all training rows failed.")
         else:
             self.checkpoint = Checkpoint(best, fit)
+            self._record.replace_checkpoint(best, fit)
 
     # looks
 
