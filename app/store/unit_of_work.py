@@ -103,7 +103,7 @@ class Work:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """What fails within is undone, and nothing else of the transaction."""
+        """A failure within undoes what was done within, and nothing else of the transaction."""
         with self.session.begin_nested():
             yield
 

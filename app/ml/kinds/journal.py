@@ -1,4 +1,4 @@
-"""What a job has done so far, stored while it runs: units of work, and a model that could be served now.
+"""Parts of a job that are stored while it runs: units of work, and a model that could be served now.
 
 A job that ends before its end, cancelled, timed out or with its worker, keeps what is stored.
 """
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 from app.ml.contract.algorithm import JSON
 
 EarlyEnd = Literal["cancel", "limit", "crash"]
-"""What ended a job before its end."""
+"""Reasons for which a job ended before its end."""
 
 
 class StoredUnit(NamedTuple):

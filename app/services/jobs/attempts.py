@@ -254,7 +254,7 @@ class Attempts:
         w.leases.fail(claim, state, error, self._best(w, claim, state))
 
     def _best(self, w: Work, claim: Claim, state: JobState) -> Mapping[str, Any]:
-        """What is kept of a job that ends so."""
+        """Columns that a job which ends so keeps."""
         return publish_best(w, claim.job_id, state, self._settings.chunk_bytes)
 
     def _owner(self, claim: Claim) -> VersionOwner:

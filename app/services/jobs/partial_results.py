@@ -1,4 +1,4 @@
-"""What is kept of a job that ends before its end: the result of its stored units, and the model of its checkpoint."""
+"""Results of jobs that end before their end: from their stored units, and with the model of their checkpoint."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -53,7 +53,7 @@ def add_version(w: Work, owner: VersionOwner, trained: Trained, effort: Effort =
 def publish_best(w: Work, job_id: UUID, state: JobState, chunk_bytes: int) -> Mapping[str, Any]:
     """Columns of the job that ends in this state: `version`, `result` and `warnings`, as far as something is stored.
 
-    In the transaction that ends the job. What cannot be published never keeps a job from its end.
+    In the transaction that ends the job. A failure to publish never keeps a job from its end.
     """
     try:
         with w.savepoint():
