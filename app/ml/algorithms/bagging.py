@@ -59,12 +59,13 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.capacity import GibbsRisk
 from app.ml.numerics.ensembles.member_predictions import error, explained
+from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.trees.member_trees import MemberTrees
 from app.ml.numerics.trees.out_of_bag import always_seen
 
 
 class Bagging(Params):
-    estimator: Learner = learner("Learner that is trained for each member.", name="decision_tree")
+    estimator: Learner = learner("Learner that is trained for each member.", name="decision_tree", prior_weight=1.0)
     n_estimators: int = Field(25, ge=1, le=1000, description="Number of members.")
     max_samples: float = Field(1.0, gt=0, le=1, description="Rows drawn for each member, as a share of all rows.")
     voting: Literal["soft", "hard"] = Field(
@@ -83,6 +84,7 @@ class State(NamedTuple):
 
 
 def fit(params: Bagging, data: Data, context: Context) -> Fit[State]:
+    data = in_content_order(data)
     n = len(data.x)
     size = max(1, round(params.max_samples * n))
     seeds = context.rng.integers(2**63, size=params.n_estimators).tolist()
@@ -177,8 +179,8 @@ ALGORITHM = Algorithm(
     summary=summary,
     queries={"tree": lambda _, state: MemberTrees.of(state.members)},
     breaks={
-        Symmetry.ROW_ORDER: "rows are drawn by their place",
         Symmetry.COLUMN_ORDER: "a tree fitted to few rows finds equally good columns, and takes the first",
+        Symmetry.SCALE: "rows are drawn by a hash of their numbers, which other units change",
         Symmetry.WEIGHTS: "a row given twice is drawn twice as often, a weight counts within the draw",
     },
 )

@@ -5,8 +5,10 @@ Rows weigh the same at first; after every round the rows that its tree got wrong
     α = (1/2 + γ)/(1/2 − γ),
 
 and the prediction is the unweighted majority. If every tree is right on at least 1/2 + γ of the weight, whatever the
-weights, the majority is wrong on at most n(1 − 4γ²)^{T/2} of n rows after T rounds: on none after T > ln n/(2γ²),
-which is how many rounds there are by default (odd, so that votes of two classes cannot tie). A tree whose edge falls
+weights, the majority is wrong on at most n(1 − 4γ²)^{T/2} of n rows after T rounds: on none after T > ln n/(2γ²). By
+default there are so many rounds, or without a given γ four times those after which the majority has been wrong on no
+training row, if these are fewer: with γ = 0.02 the theorem needs 8,635 rounds for 1,000 rows, where 145 err as little
+on new ones (in 0.1 s, not 4). Their number is odd, so that votes of two classes cannot tie. A tree whose edge falls
 short of γ ends it: the summary names the round, and the model is that of the rounds before it. If that is the first
 tree, and γ is given, the fit fails.
 
@@ -69,6 +71,8 @@ from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 EDGES = 0.1, 0.05, 0.02
 """Edges that are tried, where none is given."""
+SETTLED = 4
+"""Rounds by default, for each of those after which no training row has been wrong."""
 ROUNDING = 1e-9
 """Tolerance for an edge that is γ exactly."""
 
@@ -81,7 +85,11 @@ class BoostMajority(Params):
         description="Edge γ over 1/2 that every tree must have; null: the largest of 0.1, 0.05 and 0.02 that holds.",
     )
     n_estimators: int | None = Field(
-        None, ge=1, le=100_000, description="Maximum number of trees; null: as many as the theorem requires."
+        None,
+        ge=1,
+        le=100_000,
+        description="Maximum number of trees; null: as many as the theorem requires, or without an `edge` four times "
+        "those after which no training row is wrong, if these are fewer.",
     )
     max_depth: int | None = Field(
         None,
@@ -120,9 +128,10 @@ def _boosted(params: BoostMajority, required: float, data: Data, weak: Weak, con
     n, k = data.targets.shape
     rounds = params.n_estimators or _enough(n, required)
     majority = Majority(data, np.min_scalar_type(rounds))
+    may_settle = params.edge is None and params.n_estimators is None
     factor = (0.5 + required) / (0.5 - required)
     trees: list[Trees] = []
-    edges, training, failed = [], [], 0
+    edges, training, failed, last_wrong = [], [], 0, 0
     for number in range(1, rounds + 1):
         tree, result = weak.grown(majority.weights)
         edge = 0.5 - majority.error(result)
@@ -134,7 +143,8 @@ def _boosted(params: BoostMajority, required: float, data: Data, weak: Weak, con
         edges.append(edge)
         training.append(majority.add(result, 1))
         context.progress(number / rounds, weighted_error=0.5 - edge, training_error=training[-1])
-        if failed:
+        last_wrong = number if training[-1] > 0 else last_wrong
+        if failed or (may_settle and number % 2 == 1 and number >= SETTLED * (last_wrong + 1)):
             break
         majority.stress(result, factor)
     state = State(together(trees), np.array(edges), failed, required)
@@ -209,6 +219,5 @@ ALGORITHM = Algorithm(
     accepts={Accepts.MISSING, Accepts.CATEGORIES},
     breaks={
         Symmetry.COLUMN_ORDER: "of equally good splits that of the first column is taken",
-        Symmetry.WEIGHTS: "the rounds that the theorem requires grow with the rows, whatever they weigh",
     },
 )

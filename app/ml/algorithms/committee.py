@@ -15,10 +15,9 @@ and leads the second by `min_margin`: a probability of 1 by majority is unanimit
 With activations the committee is a portfolio: member i predicts a row with probability aᵢ, at least one does, and
 only those that do count. The draw is made from the row itself, so that the same row always meets the same members.
 
-For classes the default member `ridge` votes with shares cut off at 0 and 1, which costs log loss against a peer
-with logistic regression in its place: 0.207 against 0.127 on iris, 0.136 against 0.089 on wine and 0.256 against
-0.217 on a table with a rare class. With `logistic` for `ridge` among the members it is 0.127, 0.086 and 0.216; the
-errors are equal within two standard errors (`python -m tests.benchmarks.quality committee`).
+Members of classes are by default such as give probabilities: with the shares of `ridge`, cut off at 0 and 1, in the
+place of `logistic` the log loss was 0.207 for 0.127 on iris, 0.136 for 0.086 on wine and 0.256 for 0.216 on a table
+with a rare class, with equal errors.
 
 In short: Several learners are fitted to all rows, and are averaged or vote. Where they do not agree enough, the
 committee abstains or uses a second model.
@@ -54,22 +53,20 @@ from app.ml.contract.algorithm import (
     Matrix,
     Member,
     NestedFit,
-    Params,
     Size,
     Symmetry,
     Task,
     Vector,
-    learner,
 )
-from app.ml.contract.params import MinMargin, MinProbability, Voting
+from app.ml.contract.params import OTHER_MEMBERS, EnsembleParams, MinMargin, MinProbability, Voting
 from app.ml.numerics.ensembles.agreement import accepted
 from app.ml.numerics.ensembles.member_predictions import error, explained
+from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.sampling.folds import dealt
 from app.ml.numerics.sampling.row_draws import row_draws
 
 
-class Committee(Params):
-    estimators: list[Learner] = learner("Members, whose predictions are combined.", "ridge", "knn", "decision_tree")
+class Committee(EnsembleParams):
     estimator_weights: list[Annotated[float, Field(gt=0, le=1e9)]] | None = Field(
         None, min_length=1, max_length=50, description="Weight of each member in the mean or the vote; null: all alike."
     )
@@ -92,8 +89,9 @@ class Committee(Params):
 
     @model_validator(mode="after")
     def _one_weight_each(self) -> Self:
+        count = len(self.estimators) if self.estimators is not None else 1 + len(OTHER_MEMBERS)
         for listed in self.estimator_weights, self.activations:
-            if listed is not None and len(listed) != len(self.estimators):
+            if listed is not None and len(listed) != count:
                 raise ValueError("There must be as many estimator_weights, and as many activations, as estimators.")
         return self
 
@@ -108,14 +106,13 @@ class State(NamedTuple):
 
 
 def fit(params: Committee, data: Data, context: Context) -> Fit[State]:
-    weights = (
-        np.ones(len(params.estimators)) if params.estimator_weights is None else np.array(params.estimator_weights)
-    )
+    weights = np.ones(len(params.learners)) if params.estimator_weights is None else np.array(params.estimator_weights)
+    data = in_content_order(data)
     parts = _parts(params, data, context)
-    fits = [NestedFit(spec, partial(data.take, rows)) for spec in params.estimators for rows in parts]
+    fits = [NestedFit(spec, partial(data.take, rows)) for spec in params.learners for rows in parts]
     members = tuple(context.fit_all(fits))
     spread = np.repeat(weights, len(parts))
-    lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.estimators)
+    lacking = [np.setdiff1d(np.arange(len(data.x)), rows) for rows in parts] * len(params.learners)
     errors = [
         error(data, rows, member.predict(data.x[rows])) if rows.size else np.nan
         for member, rows in zip(members, lacking, strict=True)
@@ -151,7 +148,7 @@ def explain(params: Committee, state: State, x: Matrix) -> list[JSON]:
 
 
 def summary(params: Committee, state: State) -> JSON:
-    per_spec = len(state.members) // len(params.estimators)
+    per_spec = len(state.members) // len(params.learners)
     errors = state.errors if state.errors.size else np.full(len(state.members), np.nan)
     return [
         {
@@ -175,7 +172,7 @@ def _all(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
 
 def _portfolio(params: Committee, state: State, x: Matrix) -> NDArray[np.float64]:
     """The mean of the members that are active."""
-    chosen = active(params, x).repeat(len(state.members) // len(params.estimators), axis=1)
+    chosen = active(params, x).repeat(len(state.members) // len(params.learners), axis=1)
     result = [
         (rows, weight * _vote(params, member.predict(np.ascontiguousarray(x[rows]))))
         for rows, weight, member in zip(chosen.T, state.weights.tolist(), state.members, strict=True)
@@ -192,7 +189,7 @@ def _portfolio(params: Committee, state: State, x: Matrix) -> NDArray[np.float64
 
 def active(params: Committee, x: Matrix) -> NDArray[np.bool_]:
     """(n, m) true where a member predicts a row: if none is drawn, the one that came nearest."""
-    late = row_draws(x, len(params.estimators)) / np.array(params.activations)
+    late = row_draws(x, len(params.learners)) / np.array(params.activations)
     chosen: NDArray[np.bool_] = (late < 1) | (late == late.min(axis=1, keepdims=True))
     return chosen
 
@@ -232,8 +229,12 @@ ALGORITHM = Algorithm(
     degrees=lambda params: params.voting == "hard",
     explain=explain,
     known=accepted_rows,
+    for_task=lambda params, task: params.for_task(task),
     members=lambda params, task: [
-        *(Member(f"/estimators/{i}", spec, task, partial(_fits, params)) for i, spec in enumerate(params.estimators)),
+        *(
+            Member(f"/estimators/{i}", spec, task, partial(_fits, params))
+            for i, spec in enumerate(params.for_task(task).learners)
+        ),
         *(
             [Member("/fallback_estimator", params.fallback_estimator, task)]
             if params.fallback_estimator and task is Task.CLASSIFICATION

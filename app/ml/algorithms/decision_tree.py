@@ -20,7 +20,10 @@ goes left and right, and the predictions count by the shares of the training row
 the node, but in none below it. `missing_exceptions` names the columns for which it is the other way round. A category
 that the node has not seen goes with the heavier side.
 
-Leaves predict the mean, or the share of each class. With `leaf_model` linear a leaf of numbers predicts by a linear fit
+Leaves predict the mean, or the share of each class among their rows and `prior_weight` further ones, which have the
+shares of all training rows: (w p + m p₀)/(w + m), the m-estimate. Leaves of few rows would else be certain of their
+class: on thirteen public tables the mean log loss was 3.92 without, 0.53 with one such row, 0.45 with 4, 0.44 with 8;
+the error 0.189, 0.189, 0.181 and 0.176. With `leaf_model` linear a leaf of numbers predicts by a linear fit
 of its rows, on those numeric columns, chosen one by one, that lower the error to be expected of new rows: the root of
 the mean square times (n + v) / (n - v) for v coefficients (M5). Few rows, or equal ones, so end in their mean. A value
 that is missing counts as the leaf's mean of its column, and no leaf predicts less than the least or more than the
@@ -87,7 +90,7 @@ from app.ml.numerics.trees.growth import UNLIMITED, Grower, Grown, Rules, plante
 from app.ml.numerics.trees.linear_forms import MEANS, NONE, Bounded, Forms, predictions
 from app.ml.numerics.trees.oblique import grow as grow_oblique
 from app.ml.numerics.trees.oblique import linear_leaves, used
-from app.ml.numerics.trees.one_tree import depth, importances
+from app.ml.numerics.trees.one_tree import column_shares, depth, importances, with_prior
 from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.pruning import prune
 from app.ml.numerics.trees.tree_labellings import log_labellings
@@ -137,6 +140,12 @@ class DecisionTree(Params):
         description="Largest number of numeric columns in the weighted sum of an oblique split; null: every "
         "split uses one column.",
     )
+    prior_weight: float = Field(
+        8.0,
+        ge=0,
+        le=1e9,
+        description="Weight of rows with the class shares of all training rows in each leaf; 0: none there but its own.",
+    )
     leaf_model: Literal["mean", "linear"] = Field(
         "mean", description="Prediction of a leaf in regression: the mean, or a linear function of numeric columns."
     )
@@ -157,7 +166,7 @@ class DecisionTree(Params):
 
 class State(NamedTuple):
     trees: Trees
-    """One tree of N nodes; `values` has a row for each: the shares of the classes, or the mean."""
+    """One tree of N nodes; `values` has a row for each: the shares of the classes with the prior, or the mean."""
     classes: int
     """0 for numbers."""
     weight: Vector
@@ -176,7 +185,8 @@ def fit(params: DecisionTree, data: Data, context: Context) -> Fit[State]:
     levels = np.append(data.levels, np.zeros(splits.size, np.intp))
     if params.ccp_alpha:
         grown, splits = used(prune(grown, levels, params.ccp_alpha), splits, data.levels.size)
-    trees = planted(grown, levels[: data.levels.size + splits.size], grown.value)
+    values = with_prior(grown, params.prior_weight) if data.task is Task.CLASSIFICATION else grown.value
+    trees = planted(grown, levels[: data.levels.size + splits.size], values)
     linear = data.task is Task.REGRESSION and params.leaf_model == "linear"
     leaves = linear_leaves(data, trees, splits) if linear else MEANS
     context.progress(1.0)
@@ -276,14 +286,6 @@ def summary(params: DecisionTree, state: State) -> JSON:
     }
 
 
-def column_importances(state: State) -> Vector:
-    """(d,) share of each column in the gain of all splits."""
-    shares = np.zeros(state.trees.levels.size - state.splits.size)
-    for column, share in importances(state.trees, state.gain, state.splits).items():
-        shares[column] = share
-    return shares
-
-
 def capacity(_params: DecisionTree, state: State, data: Data) -> Capacity:
     """Nothing is known of oblique splits, and of missing values, which may go both ways."""
     if state.splits.size or np.isnan(data.x).any():
@@ -310,7 +312,7 @@ ALGORITHM = Algorithm(
     memory=_memory,
     explain=explain,
     summary=summary,
-    importances=lambda _: column_importances,
+    importances=lambda _: lambda state: column_shares(state.trees, state.gain, state.splits),
     capacity=capacity,
     queries={"tree": nodes, "contributions": scores},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

@@ -299,6 +299,5 @@ ALGORITHM = Algorithm(
     faults=faults,
     breaks={
         Symmetry.COLUMN_ORDER: "a tree as the learner takes the first of equally good columns",
-        Symmetry.LABEL_NAMES: "the first class has a 1 in every bit of the exhaustive code",
     },
 )

@@ -52,11 +52,12 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.column_names import unknown
 from app.ml.numerics.ensembles.member_predictions import explained
+from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
 
 
 class FeatureWeightedStacking(Params):
-    estimators: list[Learner] = learner("Members, whose predictions are combined.", "ridge", "knn", "decision_tree")
+    estimators: list[Learner] = learner("Members, whose predictions are combined.", "ridge", "knn", "random_forest")
     meta_features: list[str] = Field(
         [],
         max_length=100,
@@ -79,6 +80,7 @@ class State(NamedTuple):
 
 
 def fit(params: FeatureWeightedStacking, data: Data, context: Context) -> Fit[State]:
+    data = in_content_order(data)
     n, meta = len(data.x), _places(params.meta_features, data.names)
     fold = dealt(n, min(params.cv, n), context.rng)
     members, predictions = zip(*out_of_fold(data, fold, params.estimators, context), strict=True)
@@ -142,7 +144,6 @@ ALGORITHM = Algorithm(
     summary=summary,
     faults=lambda params, inputs: unknown(params.meta_features, "/meta_features", inputs.kinds),
     breaks={
-        Symmetry.ROW_ORDER: "rows are dealt into folds by their place",
         Symmetry.COLUMN_ORDER: "a tree among the members takes the first of equally good columns",
         Symmetry.SCALE: "ridge and nearest neighbours among the members weigh columns by their units",
         Symmetry.WEIGHTS: "a row given twice can stand in two folds, a weight in one",

@@ -82,10 +82,11 @@ class GMM(Params):
         description="Form of the covariance of a component. `full`: any; `diagonal`: columns are independent; "
         "`spherical`: and have the same variance.",
     )
-    init: Literal["kmeans", "random"] = Field(
-        "kmeans",
+    init: Literal["alternate", "kmeans", "random"] = Field(
+        "alternate",
         description="Starting components of EM. `kmeans`: the clusters of k-means; `random`: random rows as "
-        "means, each with the covariance of all rows.",
+        "means, each with the covariance of all rows; `alternate`: the first, then the other, in turn, as starts from "
+        "k-means often end in the same place.",
     )
     n_init: int = Field(3, ge=1, le=1000, description="Number of starts, of which the likeliest result is kept.")
     max_iter: int = Field(200, ge=1, le=100_000, description="Maximum number of EM steps of each start.")
@@ -119,7 +120,7 @@ class State(NamedTuple):
 
 
 def fit(params: GMM, data: Data, context: Context) -> Fit[State]:
-    order = canonical_order(data.x)
+    order = _order(data.x)
     weights = data.weights[order]
     x, units = standard_units(data.x[order], weights, together=params.covariance == "spherical")
     runs = best_run(_starts(params, x, weights), params.n_init, context)
@@ -131,16 +132,22 @@ def fit_blocks(params: GMM, rows: StreamedRows, context: Context) -> Fit[State]:
     densities of the sample, from which the threshold of anomalies is taken too.
     """
     units, sample = streamed_units(rows, together=params.covariance == "spherical"), rows.sample
-    order = canonical_order(sample.x)
+    order = _order(sample.x)
     starts = _starts(params, units.standard(sample.x[order]), sample.weights[order])
     runs = best_run(starts, params.n_init, replace(context, progress=silent))
     run = mixture.em_of_blocks(StandardBlocks(rows, units), runs.best.components, starts.options, context.progress)
     return _fitted(params, sample, runs, units, run)
 
 
+def _order(x: Matrix) -> Labels:
+    """`canonical_order` of the columns in units of their ranges, so that their units do not change the starts."""
+    spans = np.ptp(x, axis=0)
+    return canonical_order(x / np.where(spans > 0, spans, 1.0))
+
+
 def _starts(params: GMM, x: Matrix, weights: Vector) -> Starts:
     options = Options(params.covariance, params.covariance_floor, params.max_iter, params.tol)
-    return Starts(x, weights, params.n_components, options, spread=params.init == "kmeans")
+    return Starts(x, weights, params.n_components, options, params.init)
 
 
 def _fitted(params: GMM, data: Data, runs: Runs, units: Units, run: mixture.Run) -> Fit[State]:

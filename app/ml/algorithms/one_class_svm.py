@@ -98,6 +98,7 @@ class State(NamedTuple):
 
 
 def fit(params: OneClassSVM, data: Data, context: Context) -> Fit[State]:
+    table, (data, order) = data, machines.ordered(data)
     n = len(data.x)
     stored, nu = Kept.of(params, data, movable=False), _share(params, n)
     bounds = data.weights * (n / data.weights.sum())
@@ -108,8 +109,9 @@ def fit(params: OneClassSVM, data: Data, context: Context) -> Fit[State]:
         np.zeros(n), np.zeros(n), bounds, start, negligible=_scattered(stored.rows.diagonal, bounds, total)
     )
     solution = solve(stored.rows, problem, params.settings())
+    machine = Machine.of(params, data, stored, solution.coef[None] / total, np.array([solution.intercept / total]))
     state = State(
-        machine=Machine.of(params, data, stored, solution.coef[None] / total, np.array([solution.intercept / total])),
+        machine=machine.placed(table, order),
         rho=-solution.intercept / total,
         bounded=int((solution.coef >= bounds).sum()),
         gap=problem.share(solution.gap, solution.objective),
@@ -199,7 +201,6 @@ ALGORITHM = Algorithm(
     summary=summary,
     unscaled=machines.of_planes(summary),
     breaks={
-        Symmetry.ROW_ORDER: "The minimum is found to `tol`, by steps that depend on the order of the rows.",
         Symmetry.SCALE: "A kernel gives a column the weight of its unit; scale the columns alike first.",
         Symmetry.WEIGHTS: "The minimum is found to `tol`, by other steps where rows are repeated.",
     },

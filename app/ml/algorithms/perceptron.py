@@ -10,7 +10,9 @@ or after `epochs` passes. It predicts by the last weights if they separate the t
 over all rounds, which wavers less: then `epochs` passes are the whole method, and only last weights that do not
 separate the rows have not converged. A row weight scales the row's corrections.
 
-Shares are no probabilities: of two classes they are (1 ± s)/2 with s the depth of the row on its side, in units of R.
+Probabilities are the softmax of the scores, in units of R, times one number: that of the largest likelihood for rows
+which fits without them have scored (`cv` folds). It changes no prediction. Without folds shares are no probabilities:
+of two classes they are (1 ± s)/2 with s the depth of the row on its side, in units of R.
 
 A fit may start from the last weights of another one instead of zero; then nothing bounds its mistakes.
 
@@ -19,8 +21,7 @@ A fit may start from the last weights of another one instead of zero; then nothi
 In short: Rows are shown one after the other, and each mistake moves a separating plane towards the row. If the
 classes can be separated it ends without mistakes, after a bounded number of them.
 
-Use when: classes part by a plane or nearly so, rows come in streams or in numbers beyond memory, and shares need not
-be probabilities.
+Use when: classes part by a plane or nearly so, and rows come in streams or in numbers beyond memory.
 
 Two opposite points: one mistake, as many as the theorem allows. XOR is parted by no plane.
 
@@ -67,25 +68,28 @@ from app.ml.contract.algorithm import (
 from app.ml.contract.capacity import Capacity, Mistakes, planes
 from app.ml.contract.explanations import column_sums
 from app.ml.contract.named_numbers import every
-from app.ml.contract.progress import part_of
+from app.ml.contract.progress import part_of, silent
 from app.ml.contract.sparse_rows import sparse
+from app.ml.numerics.class_probabilities.sharpness import sharpness
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import forms
+from app.ml.numerics.linear_models.mistake_bound import MAX_SUMMABLE, longest_row, mistake_bound
 from app.ml.numerics.linear_models.perceptron import perceptron_pass
+from app.ml.numerics.linear_models.softmax import probabilities
 from app.ml.numerics.linear_models.sparse_perceptron import sparse_perceptron_pass
-
-MAX_SUMMABLE = 1e145
-"""Numbers whose squares can be added up."""
-SCALES = np.geomspace(1e-3, 1e3, 61)
-"""Sizes of w* tried for the bound, relative to the one with median gap 1."""
+from app.ml.numerics.sampling.content_order import in_content_order
+from app.ml.numerics.sampling.folds import dealt
 
 
 class Perceptron(Params):
     """Rosenblatt's perceptron for two and more classes."""
 
     epochs: int = Field(100, ge=1, le=100_000, description="Maximum number of passes over the rows.")
-    shuffle: bool = Field(True, description="Takes the rows in a new order in each pass.")
+    shuffle: bool = Field(
+        True,
+        description="Takes the rows in a new order in each pass; false: in that of the table, on which the fit depends.",
+    )
     fit_intercept: bool = Field(
         True, description="Fits a constant term; without it the scores are 0 where all inputs are 0."
     )
@@ -93,6 +97,13 @@ class Perceptron(Params):
         "auto",
         description="Prediction by the average of the weights over all steps, `always` or `never` (by the last "
         "weights). `auto`: by the last weights if they separate the training rows, else by the average.",
+    )
+    cv: int | None = Field(
+        5,
+        ge=2,
+        le=100,
+        description="Number of folds of rows that fit the probabilities; null: shares that are none, in a sixth of "
+        "the time.",
     )
 
 
@@ -111,6 +122,8 @@ class State(NamedTuple):
     """Least distance of a training row to the boundary of the last weights, negative beyond it; NaN: not known."""
     bound: float
     """Mistakes that the theorem allows; NaN: not known."""
+    sharpness: float = math.nan
+    """Factor of the scores below the softmax; NaN: shares are no probabilities."""
 
 
 def fit(params: Perceptron, data: Data, context: Context) -> Fit[State]:
@@ -134,6 +147,23 @@ def _started(coef: Matrix) -> State:
 
 
 def _fitted(params: Perceptron, state: State, data: Data, context: Context) -> Fit[State]:
+    if params.shuffle:  # else their order is the caller's
+        data = in_content_order(data)
+    fit = _planes(params, state, data, context)
+    if params.cv is None or fit.state.seen.sum() < 2:
+        return fit
+    fold = dealt(len(data.x), min(params.cv, len(data.x)), context.rng, data.codes)
+    scores, quiet = np.zeros(data.targets.shape), replace(context, progress=silent)
+    for number in range(int(fold.max()) + 1):
+        held = fold == number
+        without = _planes(params, state, data.take(~held), quiet).state
+        scores[held] = _scores(params, without, data.x[held])
+    seen = fit.state.seen
+    factor = sharpness(scores[:, seen], data.targets[:, seen], data.weights)
+    return replace(fit, state=fit.state._replace(sharpness=factor))
+
+
+def _planes(params: Perceptron, state: State, data: Data, context: Context) -> Fit[State]:
     curve: list[float] = []
     counts, stages = np.zeros(len(data.x), np.intp), data.stages
     for stage, rows in enumerate(stages):
@@ -156,13 +186,19 @@ def update(params: Perceptron, state: State, data: Data, context: Context) -> Fi
 
 
 def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
-    probabilities = np.zeros((len(x), len(state.seen)))
+    shares, scores = np.zeros((len(x), len(state.seen))), _scores(params, state, x)[:, state.seen]
+    is_sharp = not math.isnan(state.sharpness)
+    shares[:, state.seen] = probabilities(state.sharpness * scores) if is_sharp else sign_probabilities(scores)
+    return shares
+
+
+def _scores(params: Perceptron, state: State, x: Matrix) -> Matrix:
+    """(n, k) of all classes, 0 of those without rows, in units of the longest row and the longest vector of weights."""
     weights = _weights(params, state)
     largest = np.abs(weights).max()
     if largest > 0:
         weights = weights / largest / state.radius / np.linalg.norm(weights / largest, axis=1).max()
-    probabilities[:, state.seen] = sign_probabilities(each_row(x, weights[state.seen, :-1].T) + weights[state.seen, -1])
-    return probabilities
+    return np.asarray((each_row(x, weights[:, :-1].T) + weights[:, -1]) * state.seen)
 
 
 def explain(params: Perceptron, state: State, x: Matrix) -> list[JSON]:
@@ -218,23 +254,12 @@ def _learned(params: Perceptron, state: State, data: Data, order: Labels, counts
     arguments = data.codes, data.weights, order, constant, coef, drift, state.rounds, counts
     rows = sparse(data.x)
     mistakes = perceptron_pass(data.x, *arguments) if rows is None else sparse_perceptron_pass(rows, *arguments)
-    radius = max(state.radius, math.hypot(_longest(data.x), constant))
+    radius = max(state.radius, math.hypot(longest_row(data.x), constant))
     if not max(radius, float(np.abs([coef, drift]).max())) < MAX_SUMMABLE:  # NaN is not either
         raise InvalidData("The inputs are too large to be multiplied with each other: scale them.")
     seen = state.seen | data.targets.any(axis=0)
     rounds = state.rounds + len(order)
-    return State(coef, drift, seen, rounds, state.mistakes + mistakes, radius, math.nan, math.nan)
-
-
-def _longest(x: Matrix) -> float:
-    with np.errstate(over="ignore"):
-        if (rows := sparse(x)) is not None:
-            return math.sqrt(float(rows.row_sums(np.square(rows.csr.data)).max()))
-        square = float(np.vecdot(x, x).max())
-    if 1 / MAX_SUMMABLE < square < math.inf:
-        return math.sqrt(square)
-    largest = float(np.abs(x).max(initial=0.0))
-    return largest * math.sqrt(float(np.square(x / largest).sum(axis=1).max())) if largest > 0 else 0.0
+    return State(coef, drift, seen, rounds, state.mistakes + mistakes, radius, math.nan, math.nan, state.sharpness)
 
 
 def _gaps(params: Perceptron, state: State, data: Data) -> Vector:
@@ -256,12 +281,7 @@ def _with_margin(state: State, gaps: Vector, counts: Labels, *, equal: bool) -> 
     margin = float(gaps.min()) / norm
     if not equal:
         return state._replace(margin=margin)
-    sizes = SCALES / max(float(np.median(np.abs(gaps))), 1e-300)
-    if margin > 0:
-        sizes = np.append(sizes, 1 / gaps.min())
-    hinge = np.array([counts @ np.maximum(1 - size * gaps, 0) for size in sizes])
-    reach = state.radius * norm * sizes
-    return state._replace(margin=margin, bound=float((hinge + reach * np.sqrt(hinge) + reach**2).min()))
+    return state._replace(margin=margin, bound=mistake_bound(gaps, counts, state.radius, norm))
 
 
 def _weights(params: Perceptron, state: State) -> Matrix:
@@ -279,7 +299,7 @@ ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=Perceptron,
     state=State,
-    degrees=lambda _: True,
+    degrees=lambda params: params.cv is None,
     fit=fit,
     update=update,
     accepts={Accepts.SPARSE},
@@ -289,14 +309,13 @@ ALGORITHM = Algorithm(
     predict=predict,
     through_origin=lambda params: not params.fit_intercept,
     capacity=capacity,
-    seconds=lambda _, size: 5e-7 * size.cells,
+    seconds=lambda params, size: (params.cv or 1) * 5e-7 * size.cells,
     rowwise=True,
     explain=explain,
     summary=summary,
     unscaled=summary,
     warm_start=WarmStart(fit_from, moved, equal=("fit_intercept",), values="weights"),
     breaks={
-        Symmetry.ROW_ORDER: "an online learner: which rows are mistakes depends on those before",
         Symmetry.SCALE: "a correction adds the row itself, whose columns count by their units",
         Symmetry.WEIGHTS: "a weight scales the correction by a row, a repeated row may be corrected once only",
     },

@@ -64,17 +64,20 @@ from app.ml.contract.params import MaxFeatures, feature_count
 from app.ml.numerics.ensembles.member_predictions import explained
 from app.ml.numerics.trees.member_trees import MemberTrees
 
-HALF = 0.5
+HALF, OF_FEW = 0.5, 0.7
+FEW_COLUMNS = 20
+"""With fewer columns a member sees more of them: without the one that matters most it is poor."""
 
 
 class RandomSubspace(Params):
-    estimator: Learner = learner("Learner that is trained for each member.", name="decision_tree")
+    estimator: Learner = learner("Learner that is trained for each member.", name="decision_tree", prior_weight=1.0)
     n_estimators: int = Field(
         25, ge=1, le=1000, description="Number of members; with `groups` there is one for each group."
     )
     max_features: MaxFeatures | None = Field(
         None,
-        description="Columns drawn for each member: a number of them (5), or a share of all (0.5). Null: half of them.",
+        description="Columns drawn for each member: a number of them (5), or a share of all (0.5). Null: half of them, "
+        "of fewer than 20 columns seven tenths.",
     )
     groups: list[Annotated[list[str], Field(min_length=1, max_length=10_000)]] | None = Field(
         None,
@@ -96,7 +99,9 @@ class State(NamedTuple):
 
 def fit(params: RandomSubspace, data: Data, context: Context) -> Fit[State]:
     if params.groups is None:
-        seen = [subset(context.rng, data.x.shape[1], params.max_features or HALF) for _ in range(params.n_estimators)]
+        seen = [
+            subset(context.rng, data.x.shape[1], _wanted(params, data.x.shape[1])) for _ in range(params.n_estimators)
+        ]
     else:
         seen = [_named(group, data.names) for group in params.groups]
     members = tuple(context.fit_all([NestedFit(params.estimator, partial(data.columns, places)) for places in seen]))
@@ -134,9 +139,13 @@ def faults(params: RandomSubspace, inputs: Inputs) -> Iterator[Fault]:
         yield from unknown(group, f"/groups/{place}", inputs.kinds)
 
 
+def _wanted(params: RandomSubspace, columns: float) -> float:
+    return params.max_features or (OF_FEW if columns < FEW_COLUMNS else HALF)
+
+
 def _fits(params: RandomSubspace, size: Size) -> tuple[float, Size]:
     if params.groups is None:
-        return params.n_estimators, size._replace(columns=feature_count(params.max_features or HALF, size.columns))
+        return params.n_estimators, size._replace(columns=feature_count(_wanted(params, size.columns), size.columns))
     named = sum(map(len, params.groups)) / len(params.groups)
     return len(params.groups), size._replace(columns=min(size.columns, named))
 

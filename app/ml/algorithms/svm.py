@@ -33,8 +33,10 @@ Two points, between which the margin is 2√2, and XOR, which a polynomial of de
 >>> xor = Data.of(Task.CLASSIFICATION, [[-1.0, -1], [-1, 1], [1, -1], [1, 1]], [0, 1, 1, 0])
 >>> params = SVM(kernel="poly", degree=2, gamma=1, coef0=1, **hard)
 >>> machine = fit(params, xor, Context.of(0)).state.machine
->>> machine.coef.round(9).tolist(), decisions(params, machine, xor.x)[:, 0].round(9).tolist()
-([[-0.125, 0.125, 0.125, -0.125]], [-1.0, 1.0, 1.0, -1.0])
+>>> machine.coef.round(9).tolist()
+[[-0.125, 0.125, 0.125, -0.125]]
+>>> decisions(params, machine, xor.x)[:, 0].round(9).tolist()
+[-1.0, 1.0, 1.0, -1.0]
 
 References: Cortes & Vapnik (1995), Mach. Learn. 20:273; Platt (1999), in: Advances in Large Margin Classifiers: 61;
 Chang & Lin (2011), ACM Trans. Intell. Syst. Technol. 2:27; Battiti & Brunato, The LION Way, ch. 10.
@@ -129,6 +131,7 @@ class State(NamedTuple):
 
 
 def fit(params: SVM, data: Data, context: Context) -> Fit[State]:
+    table, (data, order) = data, machines.ordered(data)
     stored = Kept.of(params, data)
     seen = data.targets.any(axis=0)
     pairs = pairs_of(params.multiclass, np.flatnonzero(seen))
@@ -147,6 +150,7 @@ def fit(params: SVM, data: Data, context: Context) -> Fit[State]:
         solved.append((places, rows, solution, slope))
         context.progress(done / len(pairs), duality_gap=solution.gap)
     state = _state(params, data, stored, solved)
+    state = state._replace(machine=state.machine.placed(table, order))
     iterations = sum(solution.iterations for _, _, solution, _ in solved)
     return Fit(state, all(solution.converged for _, _, solution, _ in solved), iterations)
 
@@ -308,7 +312,6 @@ ALGORITHM = Algorithm(
     importances=lambda params: _squared_weights if params.kernel == "linear" else None,
     capacity=capacity,
     breaks={
-        Symmetry.ROW_ORDER: "The minimum is found to `tol`, and folds are drawn in the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",
         Symmetry.SCALE: "A kernel gives a column the weight of its unit; scale the columns alike first.",
         Symmetry.LABEL_NAMES: "The minimum is found to `tol`, and folds are drawn class by class.",

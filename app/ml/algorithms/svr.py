@@ -5,8 +5,9 @@ where φ maps rows to a space in which the kernel is the inner product. Rows wit
 and have no part in the solution; those on its edge or beyond are the support vectors. Without `C` the tube is hard: no
 training row may lie beyond it. The dual has a coefficient between −Cᵢ and Cᵢ for each row; two at a time are changed
 (sequential minimal optimisation) until the conditions of the minimum hold to `tol` standard deviations of the target
-and the duality gap proves it. The target is divided by its standard deviation meanwhile, so that its unit does not
-matter. If all targets lie within ε of one value, the function is constant.
+and the duality gap proves it. The target is divided by its standard deviation σ, in which `C` and ε count: its unit
+does not matter. With `scale_target` false they count in units of the target, as in libsvm and scikit-learn, which is
+the same as `C`/σ and ε/σ here. If all targets lie within ε of one value, the function is constant.
 
 In short: The function is as flat as possible while it passes within ε of the targets. Deviations beyond ε cost in
 proportion, so that outliers pull with a constant force.
@@ -19,7 +20,7 @@ The flattest line within 0.5 of y = 2x + 1 on 0 … 10 has a slope of (20 − 1)
 >>> import numpy as np
 >>> x = np.linspace(0, 10, 11)[:, None]
 >>> line = Data.of(Task.REGRESSION, x, 2 * x[:, 0] + 1)
->>> params = SVR(kernel="linear", C=1000, epsilon=0.5, tol=1e-9)
+>>> params = SVR(kernel="linear", C=1000, epsilon=0.5, tol=1e-9, scale_target=False)
 >>> fitted = fit(params, line, Context.of(0)).state
 >>> fitted.machine.weights.round(6).tolist(), np.abs(predict(params, fitted, x) - line.y).max().round(6)
 ([[1.9]], np.float64(0.5))
@@ -80,7 +81,12 @@ class SVR(MachineParams):
         0.1,
         ge=0,
         le=1e12,
-        description="Half width of the tube, in units of the target: smaller deviations cost nothing.",
+        description="Half width of the tube, in standard deviations of the target: smaller deviations cost nothing.",
+    )
+    scale_target: bool = Field(
+        True,
+        description="Divides the target by its standard deviation for the fit; false: `C` and `epsilon` count in units "
+        "of the target, as in scikit-learn.",
     )
 
 
@@ -99,18 +105,21 @@ class State(NamedTuple):
 
 
 def fit(params: SVR, data: Data, context: Context) -> Fit[State]:
+    table, (data, order) = data, machines.ordered(data)
     stored = Kept.of(params, data)
     middle, unit = _centre(data), _unit(data)
     target = (data.y - middle) / unit
-    costs = data.weights * (LARGEST_COST if params.C is None else params.C / unit)
-    problem = Problem(target, -costs, costs, np.zeros(len(target)), params.epsilon / unit)
+    scale = 1.0 if params.scale_target else unit
+    costs = data.weights * (LARGEST_COST if params.C is None else params.C / scale)
+    problem = Problem(target, -costs, costs, np.zeros(len(target)), params.epsilon / scale)
     solution = minimum(stored.rows, problem, params.settings())
     if params.C is None and not _within(solution, problem, params):
         raise InvalidData(TOO_NARROW)
     coef = unit * solution.coef
     square = float(solution.coef @ (target - solution.residual))
+    machine = Machine.of(params, data, stored, coef[None], np.array([unit * solution.intercept + middle]))
     state = State(
-        machine=Machine.of(params, data, stored, coef[None], np.array([unit * solution.intercept + middle])),
+        machine=machine.placed(table, order),
         bounded=int((np.abs(solution.coef) >= costs).sum()),
         norm=unit * math.sqrt(max(square, 0.0)),
         gap=solution.gap / abs(solution.objective) if solution.objective else 0.0,
@@ -123,7 +132,7 @@ def fit(params: SVR, data: Data, context: Context) -> Fit[State]:
 def _warnings(params: SVR, state: State, data: Data) -> Iterator[str]:
     """`C` or `epsilon` that do not suit the unit of the target."""
     spread, beyond = float(np.std(data.y)), state.bounded / len(data.y)
-    if params.C is not None and spread > params.C and beyond >= FLAT:
+    if params.C is not None and not params.scale_target and spread > params.C and beyond >= FLAT:
         yield (
             f"The function is nearly flat: {beyond:.0%} of the rows lie beyond the tube at a cost of C = {params.C:g}, "
             f"which counts in units of the target. Give `C` about its standard deviation, {spread:.3g}, or more."
@@ -131,7 +140,7 @@ def _warnings(params: SVR, state: State, data: Data) -> Iterator[str]:
     if spread > 0 and state.inside == len(data.y):
         yield (
             f"The function is constant: all targets lie within `epsilon` = {params.epsilon:g} of one value. Give "
-            f"`epsilon` about a tenth of their standard deviation, {spread / 10:.3g}."
+            f"`epsilon` about a tenth of their standard deviation, {0.1 if params.scale_target else spread / 10:.3g}."
         )
 
 
@@ -188,7 +197,6 @@ ALGORITHM = Algorithm(
     summary=summary,
     unscaled=machines.of_planes(summary),
     breaks={
-        Symmetry.ROW_ORDER: "The minimum is found to `tol`, by steps that depend on the order of the rows.",
         Symmetry.COLUMN_ORDER: "The minimum is found to `tol`: rounding of sums over columns changes the steps to it.",
         Symmetry.SCALE: "A kernel gives a column the weight of its unit; scale the columns alike first.",
         Symmetry.WEIGHTS: "The minimum is found to `tol`, by other steps where rows are repeated.",

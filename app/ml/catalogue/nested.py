@@ -52,8 +52,9 @@ def _context(rng: np.random.Generator, progress: Progress = silent, each: Each =
 
 
 def _learned(fit: NestedFit, rng: np.random.Generator) -> FittedLearner:
-    algorithm = entry_of(fit.spec).algorithm
-    return FittedLearner(algorithm, fit.spec, algorithm.fit(fit.spec, fit.data(), _context(rng)).state)
+    algorithm, data = entry_of(fit.spec).algorithm, fit.data()
+    spec = algorithm.for_task(fit.spec, data.task)
+    return FittedLearner(algorithm, spec, algorithm.fit(spec, data, _context(rng)).state)
 
 
 def entry_of(spec: Learner) -> Entry:

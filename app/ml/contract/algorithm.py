@@ -219,6 +219,8 @@ class Algorithm(Generic[P, S]):
     """True if edges may have weights, as `Edges.weights`."""
     members: Callable[[P, Task], Sequence[Member]] | None = None
     """Learners inside a learner, each with its task. It then accepts what all of them accept, besides its own."""
+    for_task: Callable[[P, Task], P] = lambda params, _: params
+    """Maps parameters to the same ones with those that are null because their default depends on the task."""
     reads: bool = False
     """True if such a learner computes with columns itself, and accepts nothing but full numbers."""
     through_origin: Callable[[P], bool] = lambda _: False

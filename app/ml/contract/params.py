@@ -1,6 +1,6 @@
 """Hyperparameters of an algorithm, and parameters that are learners themselves."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, Self
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
@@ -8,6 +8,7 @@ from typing_extensions import TypeAliasType
 
 from app.base.wire import Body
 from app.ml.contract.data import JSON
+from app.ml.contract.task import Task
 
 
 class Params(Body):
@@ -32,6 +33,8 @@ def _one_fault(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         raise PydanticCustomError("max_features", NO_FEATURES) from None
 
 
+OTHER_MEMBERS = "knn", "random_forest"
+"""Members of an ensemble that names none, beside a linear one."""
 NO_FEATURES = "Must be a number of columns from 1 on, or a share of them above 0 and up to 1.0."
 MaxFeatures = TypeAliasType(
     "MaxFeatures",
@@ -82,3 +85,29 @@ def learner(description: str, *names: str, **default: JSON) -> Any:
         many = [{"name": name} for name in names]
         return Field(many, validate_default=True, min_length=1, max_length=50, description=messages)
     return Field(default, validate_default=True, description=f"{description} By default {default['name']}.")
+
+
+class EnsembleParams(Params):
+    """Parameters of members of different kinds, which are such as give probabilities where a task is of classes."""
+
+    estimators: list[Learner] | None = Field(
+        None,
+        min_length=1,
+        max_length=50,
+        description="Members, whose predictions are combined. Null: ridge, knn and random_forest for numbers; "
+        "logistic, knn and random_forest for classes.",
+    )
+
+    @property
+    def learners(self) -> list[Learner]:
+        """The members of parameters that are of a task, see `for_task`."""
+        assert self.estimators is not None  # noqa: S101 - a plan states them
+        return self.estimators
+
+    def for_task(self, task: Task) -> Self:
+        """The same parameters with the members of this task, where none are named."""
+        if self.estimators is not None:
+            return self
+        names = ("logistic" if task.of_classes else "ridge", *OTHER_MEMBERS)
+        named = {"estimators": [{"name": name} for name in names]} | self.model_dump(include={"name"})
+        return self.model_copy(update={"estimators": self.model_validate(named).estimators})

@@ -69,7 +69,7 @@ CLASSES = [
     Equivalent("mlp", NETWORK, "MLPClassifier", lambda: framed(neural_network.MLPClassifier(**SKLEARN_NETWORK))),
 ]
 NUMBERS = [
-    Equivalent("svr", MACHINE | {"epsilon": 0.1}, "SVR", lambda: framed(svm.SVR(epsilon=0.1))),
+    Equivalent("svr", MACHINE | {"epsilon": 0.1, "scale_target": False}, "SVR", lambda: framed(svm.SVR(epsilon=0.1))),
     Equivalent("gaussian_process", {"kernel": "matern52"}, "GaussianProcess, Matern 5/2", process),
     Equivalent("mlp", NETWORK, "MLPRegressor", lambda: framed(_of_standard_target())),
 ]

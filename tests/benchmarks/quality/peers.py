@@ -133,7 +133,8 @@ def _tree(*, classes: bool) -> Any:
 def _members(*, classes: bool) -> list[tuple[str, Any]]:
     plain = linear_model.LogisticRegression(max_iter=1000) if classes else linear_model.Ridge()
     near = of_kind(neighbors, "KNeighbors", classes=classes)()
-    return [("linear", plain), ("neighbours", near), ("tree", _tree(classes=classes))]
+    forest = of_kind(ensemble, "RandomForest", classes=classes, random_state=0)()
+    return [("linear", plain), ("neighbours", near), ("forest", forest)]
 
 
 def _bagging(*, classes: bool, **how: Any) -> Any:

@@ -9,6 +9,7 @@ from app.ml.algorithms import bagging
 from app.ml.catalogue import nested
 from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Data, Task
+from app.ml.numerics.sampling.content_order import in_content_order
 
 catalogue()  # which says what a learner may be
 
@@ -53,6 +54,7 @@ def test_the_ambiguity_decomposition(diabetes):
 
 
 def test_out_of_bag_error_is_that_of_rows_that_no_voter_saw(diabetes):
+    diabetes = in_content_order(diabetes)
     params = bagging.Bagging.model_validate({"n_estimators": 4, "estimator": {"name": "linear"}})
     found = bagging.fit(params, diabetes, nested.context(0))
     state = found.state
@@ -97,7 +99,7 @@ def test_few_draws_leave_the_out_of_bag_error_undefined():
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
 def test_losses_of_members_are_of_rows_that_each_has_not_seen(cancer, voting):
-    params = bagging.Bagging(n_estimators=4, voting=voting)
+    cancer, params = in_content_order(cancer), bagging.Bagging(n_estimators=4, voting=voting)
     n, context = len(cancer.x), nested.context(0)
     fit = bagging.fit(params, cancer, context)
     seeds = nested.context(0).rng.integers(2**63, size=4).tolist()

@@ -26,8 +26,9 @@ def of(task, x, y, **more):
 
 
 def grown(data, *, exact=True, **params):
-    """The state, and its parts by name."""
-    params = DecisionTree(**{"min_samples_leaf": 1, "splits": "exact" if exact else "binned", **params})
+    """The state, and its parts by name; leaves have the shares of their rows."""
+    splits = "exact" if exact else "binned"
+    params = DecisionTree(**{"min_samples_leaf": 1, "prior_weight": 0, "splits": splits, **params})
     state = fit(params, data, Context.of(0)).state
     below = branches_of(state.trees)
     return SimpleNamespace(**(state.trees._asdict() | state._asdict() | below), value=state.trees.values, state=state)

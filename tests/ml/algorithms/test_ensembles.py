@@ -15,6 +15,7 @@ from app.ml.catalogue import nested
 from app.ml.catalogue.algorithm_files import catalogue, find
 from app.ml.contract.algorithm import Context, Data, FittedLearner, Task
 from app.ml.models.model import decode
+from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.sampling.folds import dealt, out_of_fold
 from tests.ml.training.test_train import run
 
@@ -165,6 +166,7 @@ def test_a_learner_may_stand_on_top(wine):
 
 def test_of_classes_probabilities_are_weighed_against_the_indicators(wine):
     """E3: and the error of a member is its Brier score, out of fold."""
+    wine = in_content_order(wine)
     params = stacking.Stacking.model_validate({"estimators": [RIDGE, KNN, TREE]})
     state = stacking.fit(params, wine, nested.context(0)).state
     again = nested.context(0)
@@ -215,6 +217,7 @@ def test_planted_weights_are_found_and_the_products_are_least_squares():
 
 def test_weights_follow_the_row(diabetes):
     """E5: b(x) = Σ v f(x) g(x), and v by ordinary least squares on predictions of unseen rows."""
+    diabetes = in_content_order(diabetes)
     named = Data.of(Task.REGRESSION, diabetes.x, diabetes.y, names=[f"x{j}" for j in range(10)])
     spec = {"estimators": [RIDGE, TREE], "meta_features": ["x8", "x2"]}
     params, state = fitted(weighted, weighted.FeatureWeightedStacking, named, **spec)
@@ -327,12 +330,11 @@ def test_cross_validated_members_each_lack_a_fold(diabetes):
 
 def test_a_fold_evaluates_members_that_have_not_seen_it(cancer):
     """As cross-validation does, which would fit the same members; without folds no member can be evaluated."""
-    params, state = fitted(committee, committee.Committee, cancer, estimators=[{"name": "decision_tree"}], cv=5)
+    params, state = fitted(committee, committee.Committee, cancer, estimators=[TREE | {"prior_weight": 0}], cv=5)
     errors = np.array([member["error"] for member in committee.summary(params, state)])
     assert 0.03 < errors.mean() < 0.12  # of the rows that it learned from a tree gets fewer wrong
-    assert (
-        np.mean([(member.predict(cancer.x).argmax(axis=1) != cancer.codes).mean() for member in state.members]) < 0.03
-    )
+    of_all = [(member.predict(cancer.x).argmax(axis=1) != cancer.codes).mean() for member in state.members]
+    assert np.mean(of_all) < 0.7 * errors.mean()
     params, state = fitted(committee, committee.Committee, cancer, estimators=[RIDGE])
     assert committee.summary(params, state)[0]["error"] is None
 

@@ -22,7 +22,7 @@ C, R = Task.CLASSIFICATION, Task.REGRESSION
 
 
 def fitted(data, **params):
-    params = DecisionTree(**({"oblique": 10} | params))
+    params = DecisionTree(**({"oblique": 10, "prior_weight": 0} | params))
     return params, fit(params, data, Context.of(0)).state
 
 

@@ -254,7 +254,7 @@ def test_numbers_that_cannot_be_multiplied_are_refused():
 
 def test_the_share_is_the_depth():
     """(1 ± s)/2 with s = y w·x/(‖w‖R): ½ on the boundary, 1 for the longest row along w."""
-    state = fitted(of([[3.0, 0.0], [-1.0, 0.0]], [1, 0]), fit_intercept=False).state
+    state = fitted(of([[3.0, 0.0], [-1.0, 0.0]], [1, 0]), fit_intercept=False, cv=None).state
     predicted = perceptron.predict(perceptron.Perceptron(), state, np.array([[3.0, 0], [0, 5], [1.5, 0], [-1, 0]]))
     np.testing.assert_allclose(predicted[:, 1], [1, 0.5, 0.75, 1 / 3])
 

@@ -16,7 +16,8 @@ def of(x, y, **more):
 
 
 def fitted(data, **params):
-    params = svr.SVR(**params)
+    """Parameters count in units of the target, as those of libsvm do."""
+    params = svr.SVR(**{"scale_target": False} | params)
     return params, svr.fit(params, data, Context.of(0)).state
 
 
@@ -78,9 +79,22 @@ def test_parameters_that_do_not_suit_the_unit_of_the_target_are_warned_of(unit, 
     """The defaults on the same line in other units: its fit is as good where the advice is followed."""
     x = np.random.default_rng(0).normal(size=(200, 3))
     y = unit * (x @ [2.0, -1.0, 0.5])
-    warnings = svr.fit(svr.SVR(), of(x, y), Context.of(0)).warnings
+    warnings = svr.fit(svr.SVR(scale_target=False), of(x, y), Context.of(0)).warnings
     assert [advice in warning for warning in warnings] == ([] if advice is None else [True])
-    suited = svr.SVR(C=5 * y.std(), epsilon=0.1 * y.std())
+    suited = svr.SVR(C=5 * y.std(), epsilon=0.1 * y.std(), scale_target=False)
     fit = svr.fit(suited, of(x, y), Context.of(0))
     assert not fit.warnings
     assert 1 - np.var(svr.predict(suited, fit.state, x) - y) / y.var() > 0.95
+
+
+@pytest.mark.parametrize("unit", [3000.0, 1.0, 0.001])
+def test_the_target_may_be_in_thousands(unit):
+    """The same line in thousands and in thousandths: equal but for its unit, and as libsvm with C σ and ε σ."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3))
+    y = x @ [2.0, -1.0, 0.5] + 0.1 * rng.normal(size=200)
+    params = svr.SVR(gamma=0.2, tol=1e-8)
+    fit = svr.fit(params, of(x, unit * y), Context.of(0))
+    assert not fit.warnings
+    theirs = svm.SVR(gamma=0.2, C=y.std(), epsilon=0.1 * y.std(), tol=1e-9).fit(x, y).predict(x)
+    np.testing.assert_allclose(svr.predict(params, fit.state, x) / unit, theirs, atol=2e-5)

@@ -70,7 +70,7 @@ class Case:
 
     @property
     def params(self) -> Params:
-        return self.algorithm.params()
+        return self.algorithm.for_task(self.algorithm.params(), self.task)
 
     def fit(self, data: Data, params: Params | None = None, seed: int = 0, **context: Any) -> Fit[Any]:
         return self.algorithm.fit(params or self.params, data, nested.context(seed, **context))
@@ -121,7 +121,8 @@ class Case:
 
     def drawn_params(self, *, solving: bool = True) -> st.SearchStrategy[Params]:
         """Parameters within their bounds, found from the JSON schema; without `solving`, how exactly stays."""
-        return _drawn_params(self.algorithm.params, solving=solving)
+        drawn = _drawn_params(self.algorithm.params, solving=solving)
+        return drawn.map(lambda params: self.algorithm.for_task(params, self.task))
 
 
 @functools.cache

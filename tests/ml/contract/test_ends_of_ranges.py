@@ -102,7 +102,7 @@ def test_ends_of_all_ranges_are_refused_or_sane(entry, shape_of_prediction):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # numbers so near 0 may underflow, which harms nothing
-                params = case.algorithm.params.model_validate(end.params(base))
+                params = case.algorithm.for_task(case.algorithm.params.model_validate(end.params(base)), case.task)
                 fit = case.fit(data, params)
                 predicted = case.predict(fit.state, data.x, params)
                 if case.algorithm.summary is not None:

@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from app.ml.numerics.density.gaussian_mixture import (
     whitened,
 )
 
+Init: TypeAlias = Literal["alternate", "kmeans", "random"]
 MOVES = 30
 """Moves of the centres of k-means: EM goes on from there."""
 TIE = 1e-9
@@ -33,14 +34,15 @@ class Starts(NamedTuple):
     weights: Vector
     k: int
     options: Options
-    spread: bool
-    """True: clusters of k-means; False: random rows."""
+    init: Init
+    """Kind of the starts; `alternate`: clusters of k-means, then random rows, in turn."""
 
-    def first(self, seed: int) -> Components:
+    def first(self, seed: int, *, spread: bool) -> Components:
+        """spread: from clusters of k-means, not random rows."""
         rng = np.random.Generator(np.random.PCG64(seed))
-        candidates = 2 + int(math.log(self.k)) if self.spread else 1
-        rows = seeds(self.x, self.weights, self.k, rng, spread=self.spread, candidates=candidates)
-        if self.spread:
+        candidates = 2 + int(math.log(self.k)) if spread else 1
+        rows = seeds(self.x, self.weights, self.k, rng, spread=spread, candidates=candidates)
+        if spread:
             run = lloyd(self.x, self.weights, self.x[rows], MOVES)
             return of_labels(self.x, self.weights, run.labels, len(run.centres), self.options)
         return self._about(self.x[rows])
@@ -52,8 +54,10 @@ class Starts(NamedTuple):
         whitening = whitened(whole[None], self.options)
         return Components(np.full(k, 1 / k), means, np.repeat(whitening, k, axis=0))
 
-    def run(self, seed: int) -> Run:
-        return em(self.x, self.weights, self.first(seed), self.options)
+    def run(self, seed: int, number: int = 0) -> Run:
+        """number: of the start, from 0."""
+        spread = number % 2 == 0 if self.init == "alternate" else self.init == "kmeans"
+        return em(self.x, self.weights, self.first(seed, spread=spread), self.options)
 
 
 class Runs(NamedTuple):
@@ -65,7 +69,7 @@ class Runs(NamedTuple):
 def best_run(starts: Starts, count: int, context: Context) -> Runs:
     """EM from as many starts, perhaps at once."""
     drawn = context.rng.integers(2**63, size=count).tolist()
-    tasks = [partial(starts.run, seed) for seed in drawn]
+    tasks = [partial(starts.run, seed, number) for number, seed in enumerate(drawn)]
     best, reached = None, []
     for run in context.each(Run, tasks):
         reached.append(float(run.curve[-1]))

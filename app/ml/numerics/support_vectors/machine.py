@@ -16,6 +16,7 @@ from app.ml.numerics.kernel_functions.kernel_params import gamma_of
 from app.ml.numerics.linear_algebra.definiteness import negative_spectrum
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import forms
+from app.ml.numerics.sampling.content_order import content_order
 from app.ml.numerics.support_vectors.kernel_rows import (
     KernelRows,
     kernel_matrix,
@@ -156,6 +157,28 @@ class Machine(NamedTuple):
         items = None if data.items is None else data.items[places]
         shown = numbers[places], items, support.least, support.projector is not None
         return cls(points, some, weights, intercept, support.gamma, places, *shown)
+
+    def placed(self, data: Data, order: Labels) -> Self:
+        """The same machine with its vectors in their order among the rows of `data`, whose order for the fit was this
+        (n,).
+        """
+        vectors = np.argsort(order[self.places])
+        places = order[self.places][vectors]
+        return self._replace(
+            points=np.ascontiguousarray(self.points[:, vectors]) if self.points.size else self.points,
+            coef=np.ascontiguousarray(self.coef[:, vectors]),
+            places=places,
+            numbers=places if data.numbers is None else self.numbers[vectors],
+            items=None if self.items is None else self.items[vectors],
+        )
+
+
+def ordered(data: Data) -> tuple[Data, Labels]:
+    """The rows in an order that does not depend on that of the table, and their places (n,); as given with relations,
+    which predictions name by place.
+    """
+    order = np.arange(len(data.x)) if data.relations is not None else content_order(data)
+    return data if data.relations is not None else data.take(order), order
 
 
 def decisions(params: MachineParams, machine: Machine, x: Matrix) -> Matrix:

@@ -1,6 +1,7 @@
 """One tree: its branches, its depth, the importance of its columns, and the path of a row."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Labels, Vector
 from app.ml.numerics.trees.compiled.shape import deepest
@@ -50,3 +51,17 @@ def path(tree: Trees, row: Vector) -> list[int]:
             break
         visited.append(to)
     return visited
+
+
+def column_shares(trees: Trees, gain: Vector, splits: Forms) -> Vector:
+    """(d,) share of each column in the gain of all splits."""
+    shares = np.zeros(trees.levels.size - splits.size)
+    for column, share in importances(trees, gain, splits).items():
+        shares[column] = share
+    return shares
+
+
+def with_prior(grown: Grown, prior_weight: float) -> NDArray[np.float64]:
+    """(N, k) shares of the classes in each node, beside rows of so much weight that have the shares of the root."""
+    weight = grown.weight[:, None]
+    return np.asarray((weight * grown.value + prior_weight * grown.value[0]) / (weight + prior_weight))

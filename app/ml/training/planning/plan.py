@@ -115,7 +115,8 @@ def plan(
     known = {column.name: column for column in columns}
     task, faults = chosen_task(spec, known, alternatives=alternatives, in_doubt=in_doubt)
     if task is not None:
-        spec = spec.model_copy(update={"validation": spec.validation.of(task)})
+        learner = nested.entry_of(spec.algorithm).algorithm.for_task(spec.algorithm, task)
+        spec = spec.model_copy(update={"validation": spec.validation.of(task), "algorithm": learner})
     reference = reference_column(spec, task)
     learned = spec if reference is None else spec.model_copy(update={"target": None})
     faults += [*unread, *column_faults(spec, known, task, rows, target=learned.target), *value_faults(learned, known)]

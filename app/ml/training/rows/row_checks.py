@@ -25,6 +25,7 @@ from app.ml.evaluation.leaking_columns import (
     listed,
 )
 from app.ml.evaluation.like_groups import MIN_GROUPS, Likeness, drawn_groups, likeness
+from app.ml.evaluation.near_duplicates import near_duplicates
 from app.ml.evaluation.splits import Split
 from app.ml.evaluation.sums_of_columns import sum_warnings
 from app.ml.numerics.dependence.correlation import ranks
@@ -69,7 +70,7 @@ def row_warnings(planned: Plan, table: pa.Table, training_set: TrainingSet, spli
     validation = planned.spec.validation
     is_split = split.test.size > 0 or validation.method != "holdout"
     if planned.target is not None and is_split and validation.time is None and validation.group is None:
-        warnings += checks.groups(planned.target)
+        warnings += [*checks.near_copies(), *checks.groups(planned.target)]
     return warnings
 
 
@@ -97,6 +98,20 @@ class _RowChecks(NamedTuple):
             yield from late_warnings(columns, next(iter(timed), None))
         flagged = {column.name for column in planned.columns if column.identifier_like}
         yield from identifier_warnings([column for column in columns if column.name not in flagged], planned.rows)
+
+    def near_copies(self) -> Iterator[str]:
+        """A warning of rows that are others but for a little noise, on both sides of a split row by row."""
+        training_set = self.training_set
+        inputs = [column for column in self.planned.inputs if column.kind is not ColumnKind.TEXT]
+        rows = _sampled(training_set.rows, len(inputs), self.rng)
+        x = np.hstack([np.zeros((rows.size, 1)), *map(_block, self._columns(inputs, rows))])
+        near = near_duplicates(x, training_set.target.y[rows], self.rng, classes=training_set.task.of_classes)
+        if near is not None and near.is_notable:
+            yield (
+                f"{near.rows} of {near.compared} rows compared are another row but for a little noise: far nearer to "
+                "it than to any other, with the same target. If these are copies, the metrics are optimistic: remove "
+                "them from the dataset, or name the column of such groups in validation.group."
+            )
 
     def groups(self, target: str) -> Iterator[str]:
         """A warning of the column whose groups are most alike."""

@@ -54,7 +54,7 @@ def contests() -> Iterator[Contest]:
         partial(ensemble.RandomForestClassifier, random_state=0), 3_000_000,
     )  # fmt: skip
     yield Contest("svm", svm.SVM(cv=None), peer_svm.SVC, 3_000_000, 10_000)
-    yield Contest("svr", svr.SVR(), peer_svm.SVR, 3_000_000, 10_000, classes=False)
+    yield Contest("svr", svr.SVR(scale_target=False), peer_svm.SVR, 3_000_000, 10_000, classes=False)
     yield Contest(
         "mlp", mlp.MLP(epochs=EPOCHS, activation="relu", n_iter_no_change=EPOCHS),
         partial(neural_network.MLPClassifier, max_iter=EPOCHS, n_iter_no_change=EPOCHS, random_state=0), 3_000_000,

@@ -129,6 +129,21 @@ def _duplicated(table, target, rng):
     return table.iloc[rng.permutation([*range(len(table)), *again])]
 
 
+def _nearly_duplicated(table, target, rng):
+    """A fifth of the rows once more, each number of which is moved by a ten-thousandth of its spread."""
+    again = table.iloc[rng.choice(len(table), len(table) // 5, replace=False)]
+    spreads = {name: again[name].std() for name in again if pd.api.types.is_numeric_dtype(again[name])}
+    if not has_numbers(table, target):
+        spreads.pop(target, None)
+    noise = {name: again[name] + 1e-4 * spread * rng.normal(size=len(again)) for name, spread in spreads.items()}
+    return pd.concat([table, again.assign(**noise)]).sample(frac=1, random_state=0)
+
+
+def _has_fine_columns(table, target):
+    """True if rows that lie near can be distinguished from copies."""
+    return len(table) > 50 and sum(table[name].nunique() > 20 for name in table if name != target) >= 3
+
+
 def _grouped(table, target, rng):
     """Four rows each of a quarter of the rows, alike but not equal, with the name of what they are of."""
     drawn = rng.choice(len(table), max(12, len(table) // 4), replace=False)
@@ -175,6 +190,14 @@ LEAKS = {
         ("'word'", "left out"),
     ),
     "duplicates": Leak(_duplicated, ("test rows equal a training row", "remove copies")),
+    "near duplicates": Leak(
+        _nearly_duplicated, ("another row but for a little noise", "remove them"), _has_fine_columns
+    ),
+    "copy with noise": Leak(
+        lambda table, target, rng: table.assign(leak=table[target] * (1 + 1e-4 * rng.normal(size=len(table)))),
+        ("'leak'", "nearly determines"),
+        has_numbers,
+    ),
     "groups": Leak(_grouped, ("'thing'", "set validation.group to"), lambda table, _: table.shape[1] > 2),
     "named groups": Leak(
         lambda *of: _grouped(*of).rename(columns={"thing": "patient_id"}), ("set validation.group to 'patient_id'",)
