@@ -144,7 +144,7 @@ class DecisionTree(Params):
         8.0,
         ge=0,
         le=1e9,
-        description="Weight of rows with the class shares of all training rows in each leaf; 0: none there but its own.",
+        description="Weight of rows with the class shares of all training rows in each leaf; 0: its own alone.",
     )
     leaf_model: Literal["mean", "linear"] = Field(
         "mean", description="Prediction of a leaf in regression: the mean, or a linear function of numeric columns."
@@ -153,9 +153,7 @@ class DecisionTree(Params):
         "branch", description="Treatment of missing values: a branch of their own where that gains, or both branches."
     )
     missing_exceptions: list[str] = Field(
-        [],
-        max_length=10_000,
-        description="Inputs by name for which the opposite of `missing` holds.",
+        [], max_length=10_000, description="Inputs by name for which the opposite of `missing` holds."
     )
     splits: Literal["auto", "exact", "binned"] = Field(
         "auto",

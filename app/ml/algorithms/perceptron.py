@@ -87,8 +87,7 @@ class Perceptron(Params):
 
     epochs: int = Field(100, ge=1, le=100_000, description="Maximum number of passes over the rows.")
     shuffle: bool = Field(
-        True,
-        description="Takes the rows in a new order in each pass; false: in that of the table, on which the fit depends.",
+        True, description="Takes the rows in a new order in each pass; false: in the order of the table."
     )
     fit_intercept: bool = Field(
         True, description="Fits a constant term; without it the scores are 0 where all inputs are 0."
@@ -102,8 +101,7 @@ class Perceptron(Params):
         5,
         ge=2,
         le=100,
-        description="Number of folds of rows that fit the probabilities; null: shares that are none, in a sixth of "
-        "the time.",
+        description="Number of folds that fit the probabilities; null: shares that are none, in a sixth of the time.",
     )
 
 
