@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 TOP = {
     *("pyproject.toml", "app", "workers", "migrations", "tests", "docker-compose.yml", "Dockerfile", "README.md"),
-    *(".ci", ".dockerignore", ".gitignore", "LICENSE", "NOTICE", "requirements.lock"),
+    *(".ci", ".github", ".dockerignore", ".gitignore", "LICENSE", "NOTICE", "requirements.lock"),
     *("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "changes", "justfile", ".pre-commit-config.yaml"),
 }
 LONGEST_FILE = 320
@@ -60,7 +60,7 @@ def test_a_file_name_has_one_meaning():
 def wheel(tmp_path_factory):
     """The names inside a wheel built from a copy of the tree, so that the tree stays clean."""
     copy = tmp_path_factory.mktemp("source")
-    for name in TOP - {"tests", ".ci"}:
+    for name in TOP - {"tests", ".ci", ".github"}:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -23,7 +23,7 @@ SUPPORTED = [
         "platform_python_implementation": "CPython",
         "os_name": "posix",
     }
-    for python in ("3.11.9", "3.12.7")
+    for python in ("3.11.9", "3.12.7", "3.13.5", "3.14.0")
     for machine in ("x86_64", "aarch64")
 ]
 
