@@ -1,8 +1,8 @@
 """A CycloneDX bill of materials of an environment that names the origin of every file in it.
 
 `python .ci/file_origins.py ENVIRONMENT OUT.json`: each installed distribution is a component, with its licence and
-its files, with the hashes that it states; what `valiant warm` compiled and what the interpreter put there are components
-of their own. Where files have no origin, it names them and ends with code 1.
+its files, with the hashes that it states; what `valiant warm` compiled and what the interpreter put there are
+components of their own. Where files have no origin, it names them and ends with code 1.
 """
 
 import base64
