@@ -278,6 +278,7 @@ def jobs(walk):
 
 def models(walk):
     walk("list_models", "GET", "/v1/models?limit=2")
+    walk("list_versions", "GET", "/v1/versions?limit=2")
     walk("get_model", "GET", "/v1/models/species")
     walk("move_model_alias", "PUT", "/v1/models/species/aliases/champion", {"version": 1}, expected=201)
     walk("list_model_alias_moves", "GET", "/v1/models/species/aliases/champion/history")

@@ -1,12 +1,13 @@
 // The frame of all pages, and the router: the address behind # chooses the page.
 import { render } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import { Loaded, Page, html, useLoaded } from "./view.mjs";
+import { Loaded, Page, html, useLoaded } from "./parts/view.mjs";
 
 /** A page of a file, which is loaded when the page is first shown. */
-const page = (file, name) => ({ load: () => import(`./${file}.mjs`), name });
+const page = (file, name) => ({ load: () => import(`./pages/${file}.mjs`), name });
 const ROUTES = [
-  [/^(?:datasets)?$/, page("datasets", "Datasets")],
+  [/^(?:home)?$/, page("home", "Home")],
+  [/^datasets$/, page("datasets", "Datasets")],
   [/^datasets\/([^/]+)$/, page("datasets", "Dataset")],
   [/^datasets\/([^/]+)\/difference$/, page("difference", "Difference")],
   [/^train$/, page("train", "Train")],
@@ -15,9 +16,10 @@ const ROUTES = [
   [/^jobs\/([^/]+)$/, page("jobs", "Job")],
   [/^models$/, page("models", "Models")],
   [/^models\/([^/]+)$/, page("models", "Model")],
-  [/^models\/([^/]+)\/(\d+)$/, page("report", "Version")],
+  [/^models\/([^/]+)\/(\d+)$/, page("version", "Version")],
   [/^models\/([^/]+)\/(\d+)\/try$/, page("playground", "Playground")],
   [/^models\/([^/]+)\/(\d+)\/tree$/, page("tree", "Tree")],
+  [/^runs$/, page("runs", "Runs")],
   [/^compare$/, page("compare", "Compare")],
   [/^reviews$/, page("reviews", "Reviews")],
   [/^sessions$/, page("sessions", "Sessions")],
@@ -26,11 +28,18 @@ const ROUTES = [
   [/^keys$/, page("keys", "Keys")],
 ];
 const NOWHERE = [/^/, { load: async () => ({ NoPage }), name: "NoPage" }];
-const MENU = [["datasets", "Datasets"], ["train", "Train"], ["jobs", "Jobs"], ["models", "Models"], ["compare", "Compare"], ["reviews", "Reviews"], ["sessions", "Sessions"], ["theory", "Theory"], ["keys", "Keys"]];
+/** Pages by group; those of the last are folded. */
+const MENU = {
+  Data: { datasets: "Datasets" },
+  Models: { train: "Train", runs: "Runs", models: "Models", compare: "Compare" },
+  Operate: { jobs: "Jobs", keys: "Keys" },
+};
+const MORE = { reviews: "Reviews", sessions: "Sessions", theory: "Theory" };
 
 function useAddress() {
   const [address, set] = useState(location.hash);
-  useLayoutEffect(() => {  // before the page is seen: a link followed at once counts
+  useLayoutEffect(() => {
+    // before the page is seen: a link followed at once counts
     const follow = () => set(location.hash);
     window.addEventListener("hashchange", follow);
     return () => window.removeEventListener("hashchange", follow);
@@ -49,17 +58,31 @@ function Console() {
   }, []);
   const [pattern, chosen] = ROUTES.find(([one]) => one.test(path)) || NOWHERE;
   const named = (path.match(pattern) || []).slice(1).map(decodeURIComponent);
-  const [, dataset] = path.match(/^datasets\/([^/]+)/) || [];  // which a training begins with
+  const [, dataset] = path.match(/^datasets\/([^/]+)/) || []; // which a training begins with
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <header>
-      <a class="home" href="#/datasets">Valiant</a>
-      <nav aria-label="Pages">${MENU.map(([to, name]) => html`
-        <a href=${`#/${to}${to === "train" && dataset ? `?dataset=${dataset}` : ""}`} aria-current=${path.split("/")[0] === to ? "page" : null}>${name}</a>`)}
-      </nav>
+      <a class="home" href="#/">Valiant</a>
+      <${Menu} here=${path.split("/")[0]} dataset=${dataset} />
       <a class="guide" href="/docs/guide">Guide</a>
     </header>
-    ${signedOut ? html`<${Shown} ...${page("sign-in", "SignIn")} />` : html`<${Shown} key=${path} ...${chosen} named=${named} query=${query} />`}`;
+    ${signedOut
+      ? html`<${Shown} ...${page("sign-in", "SignIn")} />`
+      : html`<${Shown} key=${path} ...${chosen} named=${named} query=${query} />`}`;
+}
+
+function Menu({ here, dataset }) {
+  const [open, unfold] = useState(false);
+  const link = ([to, name]) => html`<a href=${`#/${to}${to === "train" && dataset ? `?dataset=${dataset}` : ""}`}
+    aria-current=${here === to ? "page" : null} onClick=${() => unfold(false)}>${name}</a>`;
+  return html`<nav aria-label="Pages">
+    ${Object.entries(MENU).map(
+      ([group, pages]) => html`<span class="group"><span class="soft" aria-hidden="true">${group}</span>
+        ${Object.entries(pages).map(link)}</span>`,
+    )}
+    <details class="menu" open=${open || here in MORE} onToggle=${(event) => unfold(event.target.open)}>
+      <summary>More</summary><span class="group">${Object.entries(MORE).map(link)}</span></details>
+  </nav>`;
 }
 
 function Shown({ load, name, ...rest }) {
@@ -72,6 +95,8 @@ const skip = (event) => {
   document.querySelector("h1")?.focus();
 };
 
-const NoPage = () => html`<${Page} title="No such page" lead="The address leads nowhere."><a class="button" href="#/datasets">Datasets</a></${Page}>`;
+const NoPage = () =>
+  html`<${Page} title="No such page" lead="The address leads nowhere.">
+    <a class="button" href="#/">Home</a></${Page}>`;
 
 render(html`<${Console} />`, document.getElementById("console"));

@@ -18,7 +18,7 @@ IMPORTS = json.dumps({
     "imports": {
         **{name: f"{HOME}vendor/{file}" for name, file in MODULES.items()},
         "vega-interpreter": f"{HOME}vendor/vega-interpreter.js",
-        "vega-util": f"{HOME}vega-util.mjs",
+        "vega-util": f"{HOME}charts/vega-util.mjs",
     }
 })  # fmt: skip
 POLICY = (
@@ -33,7 +33,7 @@ MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
 }
-SERVED = re.compile(r"(vendor/|samples/)?[a-z][a-z0-9_.-]*\.(mjs|js|css|csv)")
+SERVED = re.compile(r"(vendor/|samples/|pages/|parts/|charts/)?[a-z][a-z0-9_.-]*\.(mjs|js|css|csv)")
 
 
 class File(NamedTuple):

@@ -35,6 +35,11 @@ class AlgorithmCard(Wire):
 
     name: str = Field(description="Name of the algorithm, as a request gives it.")
     title: str = Field(description="Name and idea of the algorithm in one sentence.")
+    other_names: list[str] = Field(
+        [],
+        description="Names that other libraries have for the algorithm, or for one that serves the same purpose, in "
+        "lower case and without spaces, hyphens and underscores, such as `xgboost`.",
+    )
     trainable: bool = Field(True, description="True if a training can choose it; false: its models are only imported.")
     tasks: list[str] = Field(description="Tasks that the algorithm can do.")
     targets: dict[str, Literal["never", "optional", "needed"]] = Field(

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, TypeAlias, Union
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union
 from uuid import UUID
 
 from pydantic import Field
@@ -92,6 +92,11 @@ class Job(Wire):
     dataset: UUID | None = Field(None, description="Id of the dataset; null where the job has none.")
     model: str | None = Field(None, description="The model it makes a version of, or is about.")
     version: int | None = Field(None, description="The version this job made.")
+    request: dict[str, Any] | None = Field(
+        None,
+        description="Request of the job as it was accepted, with the values that were chosen by default; only in "
+        "`GET /v1/jobs/{job_id}`. Null: elsewhere, and of jobs that were submitted without a body.",
+    )
     result: AnyResult | None = Field(
         None,
         description="Result of the job; only in `GET /v1/jobs/{job_id}`, not in lists. Null: there is none, "

@@ -9,6 +9,7 @@ from pydantic import Field
 from app.base.wire import Body, Wire
 from app.ml.contract.columns import InputColumn
 from app.ml.contract.labels import Label
+from app.ml.contract.stage_clock import StageSeconds
 from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.evaluation.report import Report
 from app.ml.statistics.metric_value import Metric
@@ -87,6 +88,44 @@ class ModelVersion(Wire):
     )
 
 
+class VersionSummary(Wire):
+    """One version in a list of versions."""
+
+    model: str = Field(description="Name of the model.")
+    version: int = Field(description="Version of the model, counted from 1.")
+    created_at: datetime = Field(description="Time of creation, in UTC.")
+    algorithm: str = Field(description="Name of the algorithm.")
+    task: str = Field(description=TASK)
+    parameters: dict[str, Any] = Field(
+        description="Parameters of the algorithm, with those that were chosen by default."
+    )
+    target: str | None = Field(None, description="Column that is predicted; null: there is none.")
+    dataset: UUID | None = Field(
+        None, description="Id of the dataset of its training, which may have been deleted; null: it has none."
+    )
+    job: UUID | None = Field(None, description="Id of the job that made the version; null: a session did.")
+    session: UUID | None = Field(
+        None, description="Id of the online session that it was published from; null: a job made it."
+    )
+    aliases: list[str] = Field(description="Aliases that point at the version.")
+    metrics: list[Metric] = Field(
+        description="Metrics on the test rows, or on the training rows where no rows were held out, without those of "
+        "single classes."
+    )
+    stages: StageSeconds | None = Field(
+        None,
+        description="Seconds of each stage of the job that made it. Null: no job did, or one of an earlier release.",
+    )
+    size_bytes: int = Field(description="Size of the model, in bytes.")
+
+
+class VersionPage(Wire):
+    """Page of versions of all models."""
+
+    items: list[VersionSummary] = Field(description="Items of this page.")
+    next_cursor: str | None = Field(None, description="Cursor of the next page; null on the last page.")
+
+
 class AliasMove(Body):
     """The version to which an alias shall point."""
 
@@ -121,4 +160,6 @@ __all__ = [
     "ModelPage",
     "ModelVersion",
     "Report",
+    "VersionPage",
+    "VersionSummary",
 ]

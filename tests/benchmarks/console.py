@@ -54,7 +54,7 @@ def main():
         services = build(service.settings, role="api")
         undo.callback(services.close)
         publish(services, ["load", *(f"model-{number:05}" for number in range(MODELS - 2))])
-        listed = [_drawn(page, f"{service.address}/console/#/models", 50, "main tbody tr") for _ in range(ROUNDS)]
+        listed = [_drawn(page, f"{service.address}/console/#/models", 20, "main tbody tr") for _ in range(ROUNDS)]
         print(f"{MODELS:,} models: a page shown {_median(listed, 1)} ms after it was opened, {_spread(listed, 1)}")
         _watched(service, client, dataset, folder)
 

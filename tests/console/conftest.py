@@ -60,7 +60,7 @@ def page(browser, address, secret):
     opened.goto(f"{address}/console/")
     opened.get_by_label("Key", exact=True).fill(secret())
     opened.get_by_role("button", name="Sign in").click()
-    opened.get_by_role("heading", name="Datasets").wait_for()
+    opened.get_by_role("heading", level=1, name="Home").wait_for()
     yield opened
     assert errors == []
     assert elsewhere == []

@@ -40,7 +40,7 @@ def test_the_playground_has_a_field_for_every_kind_of_input(page, upload, send, 
     page.get_by_role("link", name="Read the report").wait_for()
     go("models/homes/1/try", "Try homes, version 1")
     page.get_by_text("% confidence").wait_for()
-    with page.expect_response("**/predict?version=1") as response:
+    with page.expect_response("**/predict?version=1*") as response:
         page.get_by_label("sold").fill("2024-03-05T00:00")
     row = json.loads(response.value.request.post_data)["rows"][0]
     assert (response.value.status, row["sold"]) == (200, "2024-03-05T00:00")
@@ -74,9 +74,7 @@ def test_all_versions_are_reached(page, train, go, send):
     page.get_by_role("link", name="Read the report").wait_for()
     page.wait_for_function("async () => (await (await fetch('/v1/models/many')).json()).versions.length === 22")
     go("models/many", "many")
-    page.get_by_text("1 to 20 of 22").wait_for()
-    page.get_by_role("navigation", name="Pages of versions").get_by_role("button", name="Older").click()
-    page.get_by_text("21 to 22 of 22").wait_for()
+    page.get_by_text("22 rows").wait_for()
     page.get_by_role("table", name="Versions").get_by_role("link", name="1", exact=True).wait_for()
 
 

@@ -35,7 +35,7 @@ insert into models (name, last_version) select 'model-' || i, 2 from generate_se
 insert into model_versions (model, version, job_id, dataset_id, dataset_digest, algorithm, task, parameters, inputs,
                             receipt, report, golden, digest, size_bytes)
     select 'model-' || i, version, pg_temp.id(2 * i + version), pg_temp.id(1), '', 'ridge', 'regression', '{{}}', '[]',
-           '{{}}', '{{}}', '{{}}', 'sha256:' || i, 1
+           '{{}}', '{{"test": [], "train": []}}', '{{}}', 'sha256:' || i, 1
     from generate_series(1, {MODELS}) i, generate_series(1, 2) version;
 insert into aliases (model, alias, version, revision)
     select 'model-' || i, 'champion', 1, 1 from generate_series(1, {MODELS}) i;
@@ -59,6 +59,10 @@ LISTS = {
     "models": "/v1/models",
     "models after": "/v1/models?cursor=model-3",
     "one model": "/v1/models/model-77",
+    "versions": "/v1/versions",
+    "versions after": "/v1/versions?cursor=9999999999999999.model-77.1",
+    "versions of a model": "/v1/versions?model=model-77",
+    "versions of a dataset": "/v1/versions?dataset=00000001-0000-7000-8000-000000000000",
     "history": "/v1/models/model-2/aliases/alias-1/history",
     "history after": "/v1/models/model-2/aliases/alias-1/history?cursor=5000",
 }

@@ -157,6 +157,11 @@ class Service(Transfers[M]):
         return [Model(self.driver, each) for each in (yield from items(self.driver, "models", limit=limit))]
 
     @operation
+    def versions(self, limit: int | None = None, *, model: str | None = None) -> Steps[list[dict[str, Any]]]:
+        """Versions of all models, or of one, newest first: each with its parameters, its aliases and its metrics."""
+        return (yield from items(self.driver, "versions", limit=limit, model=model))
+
+    @operation
     def reproduce(self, version: Version[Any], *, wait: bool = True, timeout: float | None = None) -> Steps[Any]:
         """Make a version again from its receipt; succeeds only if the bytes are the same. Raises JobFailed."""
         made = yield from self._json("POST", "models", version.model, "versions", version.version, "reproduce")

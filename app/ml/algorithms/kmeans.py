@@ -12,6 +12,7 @@ split into two, and each centre again after it has settled. With `shift`, the ce
 the inertia is largest, as long as that lowers the whole. Starts run at once where processors are free.
 The order of the rows does not matter: they are sorted by value before anything is drawn.
 Of many rows, the centres first settle among every eighth of them, and then go on with all.
+Without `n_clusters` the number of 2 to 10 with the largest index of Calinski and Harabasz is chosen by the rows.
 Of a table that memory does not hold, the starts are made of a random sample; the best of them goes on with all rows,
 which are read once for each move of the centres.
 
@@ -33,8 +34,8 @@ goes to the first:
 
 References: Lloyd (1982), IEEE Trans. Inf. Theory 28:129; Arthur & Vassilvitskii (2007), SODA: 1027;
 Linde, Buzo & Gray (1980), IEEE Trans. Commun. 28:84; Fritzke (1997), Neural Process. Lett. 5:35;
-Hartigan & Wong (1979), Appl. Stat. 28:100; Hamerly (2010), SIAM Data Mining: 130;
-Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, section 22.2.
+Hartigan & Wong (1979), Appl. Stat. 28:100; Caliński & Harabasz (1974), Commun. Stat. 3:1;
+Hamerly (2010), SIAM Data Mining: 130; Shalev-Shwartz & Ben-David (2014), Understanding Machine Learning, sec. 22.2.
 """
 
 import math
@@ -65,6 +66,7 @@ from app.ml.contract.algorithm import (
     silent,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.numerics.clustering.cluster_count import MAX_CLUSTERS, choose_count
 from app.ml.numerics.clustering.distortion import distortion
 from app.ml.numerics.clustering.exchange import exchanged
 from app.ml.numerics.clustering.lloyd import Run, lloyd, means
@@ -84,7 +86,10 @@ MANY_ROWS, EVERY = 2**15, 8
 class KMeans(Params):
     """k-means clustering."""
 
-    n_clusters: int = Field(8, ge=1, le=10_000, description="Number of clusters.")
+    n_clusters: int | None = Field(
+        None, ge=1, le=10_000, description="Number of clusters. Null: the one of 2 to 10 with the largest index of "
+        "Calinski and Harabasz, the scatter between the clusters over that within them.",
+    )  # fmt: skip
     init: Init = Field(
         "greedy-k-means++",
         description="Starting centres. `greedy-k-means++`: rows far from each other, the best of a few draws each; "
@@ -98,6 +103,10 @@ class KMeans(Params):
     )
     n_init: int = Field(10, ge=1, le=1000, description="Number of starts, of which the best is kept.")
     max_iter: int = Field(300, ge=1, le=100_000, description="Maximum number of moves of the centres in each start.")
+
+
+CHOOSING_STARTS, MAX_CHOOSING_ROWS = 3, 20_000
+"""Starts of each number of clusters that is compared with others, and rows that are compared."""
 
 
 class State(NamedTuple):
@@ -126,21 +135,41 @@ class Start(NamedTuple):
 def fit(params: KMeans, data: Data, context: Context) -> Fit[State]:
     order = canonical_order(data.x)
     x, weights = data.x[order], data.weights[order]
-    return _fitted(params, _best_start(params, x, weights, context), x, weights)
+    settled, chosen = _settled(params, x, weights, context)
+    fitted = _fitted(settled, _best_start(settled, x, weights, context), x, weights)
+    return replace(fitted, warnings=[*chosen, *fitted.warnings])
+
+
+def _settled(params: KMeans, x: Matrix, weights: Vector, context: Context) -> tuple[KMeans, list[str]]:
+    """The parameters with a number of clusters, and a sentence on its choice, if it was chosen."""
+    if params.n_clusters is not None:
+        return params, []
+    step, quiet = -(-len(x) // MAX_CHOOSING_ROWS), replace(context, progress=silent)
+    some, some_weights = np.ascontiguousarray(x[::step]), weights[::step].copy()
+    tried = params.model_copy(update={"n_init": min(params.n_init, CHOOSING_STARTS)})
+
+    def fit_centres(k: int) -> Matrix:
+        return _best_start(tried.model_copy(update={"n_clusters": k}), some, some_weights, quiet).centres
+
+    k = choose_count(some, some_weights, fit_centres)
+    reason = f"of 2 to {MAX_CLUSTERS} it has the largest index of Calinski and Harabasz"
+    return params.model_copy(update={"n_clusters": k}), [f"n_clusters was not given and {k} was chosen: {reason}."]
 
 
 def fit_blocks(params: KMeans, rows: StreamedRows, context: Context) -> Fit[State]:
     """The starts are made of the sample of the rows; the best of them goes on with all rows."""
+    chosen: list[str] = []
     if rows.start is not None:
         centres = rows.start.centres
     else:
         order = canonical_order(rows.sample.x)
-        quiet = replace(context, progress=silent)
-        centres = _best_start(params, rows.sample.x[order], rows.sample.weights[order], quiet).centres
+        x, weights = rows.sample.x[order], rows.sample.weights[order]
+        params, chosen = _settled(params, x, weights, context)
+        centres = _best_start(params, x, weights, replace(context, progress=silent)).centres
     run = streamed_lloyd(rows, centres, params.max_iter, context.progress)
     k, state = len(run.centres), State(run.centres, *streamed_distortion(rows, run.centres))
     few = f"The rows that the starts were drawn from have only {k} distinct rows, so there are {k} clusters."
-    warnings = [few] if k < params.n_clusters else []
+    warnings = [*chosen, *([few] if k < (params.n_clusters or k) else [])]
     return Fit(state, run.converged, len(run.inertia) - 1, curves={"inertia": run.inertia}, warnings=warnings)
 
 
@@ -168,7 +197,7 @@ def moved(state: State, units: ColumnUnits) -> State:
 def _fitted(params: KMeans, best: Start | Run, x: Matrix, weights: Vector) -> Fit[State]:
     k = len(best.centres)
     state = State(best.centres, *distortion(x, weights, nearest_labels(x, best.centres), best.centres))
-    warnings = [f"There are only {k} distinct rows, so there are {k} clusters."] if k < params.n_clusters else []
+    warnings = [f"There are only {k} distinct rows, so there are {k} clusters."] if k < (params.n_clusters or k) else []
     return Fit(state, best.converged, len(best.inertia) - 1, curves={"inertia": best.inertia}, warnings=warnings)
 
 
@@ -189,7 +218,7 @@ def _local(params: KMeans, x: Matrix, weights: Vector, first: Matrix) -> Run:
 
 
 def _first(params: KMeans, x: Matrix, weights: Vector, rng: np.random.Generator) -> Matrix:
-    k = params.n_clusters
+    k = params.n_clusters or MAX_CLUSTERS
     if params.init == "split":
         return split_centres(x, weights, k, rng, params.max_iter)
     if params.init == "random-partition":
@@ -199,7 +228,7 @@ def _first(params: KMeans, x: Matrix, weights: Vector, rng: np.random.Generator)
 
 
 def _candidates(params: KMeans) -> int:
-    return 2 + int(math.log(params.n_clusters)) if params.init.startswith("greedy") else 1
+    return 2 + int(math.log(params.n_clusters or MAX_CLUSTERS)) if params.init.startswith("greedy") else 1
 
 
 def predict(params: KMeans, state: State, x: Matrix) -> Labels:
@@ -256,8 +285,12 @@ def _voronoi(centres: Matrix) -> dict[str, JSON]:
 def _seconds(params: KMeans, size: Size) -> float:
     """Rows are compared with all centres in the first moves, and with few in the later ones."""
     moves = min(params.max_iter, 2 * math.sqrt(size.rows)) / (1 if size.rows < MANY_ROWS else 6)
-    compared = params.n_clusters * (1e-7 + 5e-9 * size.columns)
-    return params.n_init * (2e-3 + size.rows * (compared + moves * (2e-8 + 3e-9 * min(size.columns, 50))))
+    compared = (params.n_clusters or MAX_CLUSTERS) * (1e-7 + 5e-9 * size.columns)
+    start = 2e-3 + size.rows * (compared + moves * (2e-8 + 3e-9 * min(size.columns, 50)))
+    if params.n_clusters is not None:
+        return params.n_init * start
+    choosing = CHOOSING_STARTS * (MAX_CLUSTERS - 1) * min(1.0, MAX_CHOOSING_ROWS / max(size.rows, 1))
+    return (params.n_init + choosing) * start
 
 
 def _memory(params: KMeans, size: Size) -> float:

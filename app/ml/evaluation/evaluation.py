@@ -16,9 +16,11 @@ from app.ml.contract.task import DESCRIPTION as TASK
 from app.ml.contract.task import PredictionKind
 from app.ml.evaluation import auc
 from app.ml.evaluation import metrics as measures
+from app.ml.evaluation.baselines import Baseline
 from app.ml.evaluation.cluster_agreement import agreement
 from app.ml.evaluation.cluster_metrics import clustering, related, sizes
 from app.ml.evaluation.confusion_matrix import ConfusionMatrix
+from app.ml.evaluation.constant_predictions import Constant, ConstantClass, ConstantNumber
 from app.ml.evaluation.costs import CostReport, Costs, cost_report
 from app.ml.evaluation.decisions import decisions
 from app.ml.evaluation.density_metrics import information_criteria
@@ -47,6 +49,8 @@ class Evaluation(NamedTuple):
     rejection: RejectionCurve | None = None
     cost: CostReport | None = None
     reliability: list[ClassReliability] | None = None
+    baselines: list[Baseline] = []
+    """Constant predictions on the same rows, where the evaluation was given one."""
     rejected: int = 0
     """Number of rows that the model rejects; the metrics take its most probable class."""
 
@@ -116,12 +120,14 @@ def evaluate(
     groups: Labels | None = None,
     examples: int = 0,
     bins: Bins | None = None,
+    constant: Constant | None = None,
 ) -> Evaluation:
     """Metrics of predictions for the rows of `data`, whoever made them; without error bars if there is no `rng`.
 
     classes: the label of each class code, in order; empty for other tasks. groups: (n,) codes of groups of rows that
     are alike: error bars are by groups then. examples: rows named in every cell of the
     confusion matrix, by their numbers in the dataset. bins: those of reliability curves; None: no such curves.
+    constant: predictions to compare with; None: none.
     """
     if not len(data.x):
         return Evaluation([])
@@ -130,12 +136,19 @@ def evaluate(
         case PredictionKind.PROBABILITIES:
             assigned, accepted, means = values.argmax(axis=1), predicted.accepted, predicted.means
             named = ClassOptions(examples, data.numbers, bins=bins)
-            return of_classes(
+            evaluation = of_classes(
                 data.codes, assigned, values, rows, classes=classes, options=named, accepted=accepted, means=means
             )
+            if not isinstance(constant, ConstantClass):
+                return evaluation
+            chances = None if means.degrees else values
+            return evaluation._replace(baselines=constant.compare(data.codes, assigned, chances, rows, classes))
         case PredictionKind.NUMBER:
             left = np.sqrt(data.weights) * (data.y - values)
-            return of_numbers(data.y, values, rows, predicted.means)._replace(residuals=left)
+            evaluation = of_numbers(data.y, values, rows, predicted.means)._replace(residuals=left)
+            if not isinstance(constant, ConstantNumber):
+                return evaluation
+            return evaluation._replace(baselines=constant.compare(data.y, values, rows))
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is reported as undefined
         return Evaluation(_without_target(data, predicted, rows.draws))
 

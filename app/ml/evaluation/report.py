@@ -7,6 +7,7 @@ from pydantic import Field
 from app.base.wire import Wire
 from app.ml.contract.stage_clock import StageSeconds
 from app.ml.contract.task import DESCRIPTION as TASK
+from app.ml.evaluation.baselines import Baseline
 from app.ml.evaluation.cluster_profiles import ClusterProfiles
 from app.ml.evaluation.confusion_matrix import ConfusionMatrix
 from app.ml.evaluation.guarantees import Guarantees
@@ -197,6 +198,9 @@ class Report(Wire):
     seed: int = Field(description="Seed of splits, draws and fit.")
     test: list[Metric] = Field(description="Metrics on held-out rows, which were used once.")
     train: list[Metric] = Field(description="Metrics on the training rows, which promise nothing for new rows.")
+    baselines: list[Baseline] = Field(
+        [], description="Constant predictions on the test rows; empty without these, and for tasks without a target."
+    )
     gaps: list[Gap] = Field([], description="Training beside test metrics.")
     stability: Metric | None = Field(
         None,

@@ -25,6 +25,7 @@ from app.ml.training.fitting.fit import (
     Fitted,
     calibrate,
     centre_of,
+    constant_of,
     evaluate_rows,
     evaluate_training_rows,
     fit_rows,
@@ -139,7 +140,15 @@ def _evaluated(
     predicted = predict_training_rows(fitted)
     return EvaluatedFit(
         fit=fitted.fit,
-        test=evaluate_rows(training_set, fitted, split.test, rng, examples=EXAMPLES, bins=Bins()),
+        test=evaluate_rows(
+            training_set,
+            fitted,
+            split.test,
+            rng,
+            examples=EXAMPLES,
+            bins=Bins(),
+            constant=constant_of(training_set, split.train),
+        ),
         train=evaluate_training_rows(fitted, predicted, rng),
         validated=validated,
         equal=drawn.equal,

@@ -1,8 +1,9 @@
 """Operations on models and their versions."""
 
 from collections.abc import Iterator
+from uuid import UUID
 
-from app.schemas.models import Model, ModelPage, ModelVersion, Report
+from app.schemas.models import Model, ModelPage, ModelVersion, Report, VersionPage
 from app.services.predictions.model_loading import chunks
 from app.services.predictions.pointer_cache import Pointers
 from app.store.models.pointer import Pointer
@@ -32,6 +33,10 @@ class Models:
     def version(self, model: str, version: int) -> ModelVersion:
         with self._work() as w:
             return w.models.version(model, version)
+
+    def versions(self, limit: int, cursor: str | None, *, model: str | None, dataset: UUID | None) -> VersionPage:
+        with self._work() as w:
+            return w.models.versions(limit, cursor, model=model, dataset=dataset)
 
     def report(self, model: str, version: int) -> Report:
         with self._work() as w:

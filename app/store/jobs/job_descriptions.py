@@ -27,14 +27,17 @@ def read_jobs(
     limit: int,
     whole: bool = False,
 ) -> list[Job]:
-    """`whole`: with their results, which may be large."""
+    """`whole`: with their requests and their results, which may be large."""
     query = select(JobRow).options(_SHOWN).where(*conditions).order_by(*order).limit(limit)
     if whole:
-        query = query.options(undefer(JobRow.result))
+        query = query.options(undefer(JobRow.request), undefer(JobRow.result))
     found = session.scalars(query, execution_options={"populate_existing": True}).all()
     record = _transitions(session, [row.id for row in found])
     ahead = _ahead(session, [row.id for row in found if row.state == JobState.QUEUED])
-    return [_job(row, ahead.get(row.id), record[row.id], _result(row) if whole else None) for row in found]
+    return [
+        _job(row, ahead.get(row.id), record[row.id], (row.request or None, _result(row)) if whole else (None, None))
+        for row in found
+    ]
 
 
 def _result(row: JobRow) -> dict[str, Any] | None:
@@ -70,7 +73,14 @@ def _transitions(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Trans
     return record
 
 
-def _job(row: JobRow, queue_position: int | None, transitions: list[Transition], result: dict[str, Any] | None) -> Job:
+def _job(
+    row: JobRow,
+    queue_position: int | None,
+    transitions: list[Transition],
+    bodies: tuple[dict[str, Any] | None, dict[str, Any] | None],
+) -> Job:
+    """bodies: its request and its result, where they were read."""
+    request, result = bodies
     return Job(
         id=row.id,
         kind=row.kind,
@@ -88,6 +98,7 @@ def _job(row: JobRow, queue_position: int | None, transitions: list[Transition],
         model=row.model,
         version=row.version,
         algorithm=row.algorithm,
+        request=request,
         result=result,
         transitions=transitions,
         stages=_stages(row),

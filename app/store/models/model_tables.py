@@ -23,7 +23,11 @@ class ModelVersionRow(Owned, Base):
     """One immutable version: never updated."""
 
     __tablename__ = "model_versions"
-    __table_args__ = (of_model(),)
+    __table_args__ = (
+        of_model(),
+        Index("ix_model_versions_project_id_created_at", "project_id", "created_at", "model", "version"),
+        Index("ix_model_versions_dataset", "dataset_id", "created_at", "model", "version"),
+    )
 
     model: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)

@@ -20,8 +20,9 @@ from app.base.suggestions import no_such
 from app.ml.evaluation.report import Report
 from app.ml.models.header import read_header
 from app.schemas.algorithms import output_cards
-from app.schemas.models import Alias, Model, ModelPage, ModelVersion
+from app.schemas.models import Alias, Model, ModelPage, ModelVersion, VersionPage
 from app.store.models.model_tables import AliasRow, ModelChunkRow, ModelRow, ModelVersionRow
+from app.store.models.version_list import list_versions
 
 NEIGHBOURS = 500
 """Names before and after one that does not exist, among which the closest is looked for."""
@@ -95,6 +96,10 @@ class ModelRepository:
     def version(self, model: str, version: int) -> ModelVersion:
         """The record of a version, without the larger part of its report, which is not read."""
         return _version(*self._found(model, version, ModelVersionRow, *_SHOWN, options=_SLIM))
+
+    def versions(self, limit: int, cursor: str | None, *, model: str | None, dataset: UUID | None) -> VersionPage:
+        """Versions of all models, newest first, or those of a model, or of a dataset."""
+        return list_versions(self.session, limit, cursor, model=model, dataset=dataset)
 
     def report(self, model: str, version: int) -> Report:
         return Report.model_validate(self._found(model, version, ModelVersionRow.report)[0])

@@ -51,6 +51,38 @@ def test_models_page_by_page(client, name):
     assert name in names
 
 
+def test_versions_of_all_models_newest_first(client, name, services, publish):
+    publish(services.work, other := f"h-{uuid4()}")
+    client.put(f"/v1/models/{name}/aliases/champion", json={"version": 1})
+    found, query = [], {"limit": 2}
+    while "cursor" not in query or query["cursor"]:
+        page = client.get("/v1/versions", params=query).json()
+        found += page["items"]
+        query["cursor"] = page.get("next_cursor")
+    places = [(one["model"], one["version"]) for one in found]
+    assert len(places) == len(set(places))
+    assert places[:3] == [(other, 1), (name, 2), (name, 1)]
+    whole = client.get(f"/v1/models/{name}/versions/1").json()
+    (summary,) = [one for one in found if (one["model"], one["version"]) == (name, 1)]
+    shared = ("algorithm", "task", "parameters", "target", "created_at", "size_bytes")
+    assert {key: summary[key] for key in shared} == {key: whole[key] for key in shared}
+    assert summary["metrics"] == [metric for metric in whole["metrics"] if "label" not in metric]
+    assert len(summary["metrics"]) < len(whole["metrics"])
+    assert summary["aliases"] == ["champion"]
+
+
+def test_versions_of_one_model_or_of_one_dataset(client, name):
+    page = client.get("/v1/versions", params={"model": name}).json()
+    assert [one["version"] for one in page["items"]] == [2, 1]
+    assert client.get("/v1/versions", params={"model": "no-such"}).json()["items"] == []
+    assert client.get("/v1/versions", params={"dataset": str(uuid4())}).json()["items"] == []
+
+
+@pytest.mark.parametrize("cursor", ["1", "1.a", "a.a.1", "99999999999999999.a.1", "1.a.9999999999", "-1.a.1", "1..1"])
+def test_a_cursor_of_no_page_is_refused(client, cursor):
+    assert code(client.get("/v1/versions", params={"cursor": cursor}), 422) == "invalid_request"
+
+
 def test_a_version(client, name, trained):
     given = client.get(f"/v1/models/{name}/versions/1").json()
     blob = trained().blob

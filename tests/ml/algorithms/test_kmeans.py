@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from sklearn import cluster, datasets
+from sklearn import cluster, datasets, metrics, preprocessing
 
 from app.ml.algorithms import kmeans
 from app.ml.algorithms.kmeans import KMeans, State, fit, objective, predict, summary
@@ -226,3 +226,38 @@ def test_neighbours_share_the_middle():
     for i, j in neighbours(centres):
         far = np.linalg.norm(centres - (centres[i] + centres[j]) / 2, axis=1)
         assert far.min() == pytest.approx(min(far[i], far[j]))
+
+
+def chosen(rows):
+    fitted = fit(KMeans(), of(np.ascontiguousarray(rows, dtype=np.float64)), Context.of(0))
+    return len(fitted.state.centres), fitted
+
+
+def test_the_number_of_clusters_has_the_largest_calinski_harabasz_index():
+    """Against scikit-learn's index of the fits of every number."""
+    x = preprocessing.StandardScaler().fit_transform(rows_of("iris"))
+    indices = {}
+    for k in range(2, 11):
+        params = KMeans(n_clusters=k)
+        labels = predict(params, fit(params, of(x), Context.of(0)).state, x)
+        indices[k] = metrics.calinski_harabasz_score(x, labels)
+    count, fitted = chosen(x)
+    assert count == max(indices, key=indices.get)
+    assert fitted.warnings[0].startswith(f"n_clusters was not given and {count} was chosen: of 2 to 10 it has")
+
+
+@pytest.mark.parametrize("groups", [2, 3, 5, 8])
+def test_clear_groups_are_counted(groups):
+    rng = np.random.default_rng(groups)
+    centres = 20 * rng.permutation(groups)[:, None] * np.array([1.0, -0.5])
+    rows = centres[rng.integers(groups, size=60 * groups)] + rng.normal(size=(60 * groups, 2))
+    assert chosen(rows)[0] == groups
+
+
+@pytest.mark.parametrize(("rows", "count"), [(np.ones((5, 2)), 1), ([[0.0], [1.0]] * 4, 2), ([[0.0], [1.0], [5.0]], 2)])
+def test_few_different_rows_have_no_more_clusters(rows, count):
+    assert chosen(np.array(rows))[0] == count
+
+
+def test_a_given_number_is_kept():
+    assert len(fit(KMeans(n_clusters=4), of(rows_of("iris")), Context.of(0)).state.centres) == 4

@@ -192,7 +192,9 @@ def test_evaluation_knows_no_training_set():
     root = Path(evaluation.__file__).parent
     found = {name for path in root.glob("*.py") for name in re.findall(r"\bTrainingSet\b|\bFitted\b", path.read_text())}
     assert found == set()
-    assert list(signature(evaluate).parameters) == ["data", "predicted", "classes", "rng", "groups", "examples", "bins"]
+    assert list(signature(evaluate).parameters) == [
+        *("data", "predicted", "classes", "rng", "groups", "examples", "bins", "constant")
+    ]
 
 
 def test_predictions_that_nobody_fitted_are_evaluated():

@@ -303,9 +303,13 @@ def test_regression(preprocessing):
     assert flowers.faults(table, costs=costs) == [("/costs", "invalid")]
 
 
-@pytest.mark.parametrize(("name", "metric"), [("kmeans", "inertia"), ("pca", "explained_variance")])
-def test_without_a_target(name, metric):
-    table, spec = iris().drop_columns(["species"]), {"algorithm": {"name": name}, "target": None}
+@pytest.mark.parametrize(
+    ("algorithm", "metric"),
+    [({"name": "kmeans", "n_clusters": 8}, "inertia"), ({"name": "pca"}, "explained_variance")],
+    ids=["kmeans", "pca"],
+)
+def test_without_a_target(algorithm, metric):
+    table, spec, name = iris().drop_columns(["species"]), {"algorithm": algorithm, "target": None}, algorithm["name"]
     flowers = Evaluated(table, validation={"test_fraction": 0.2}, **spec)
     result = flowers.result()
     assert result.rows == flowers.trained.report.rows_test == 30

@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from app.api.edge.router import READ, Router
 from app.api.params.common import Cursor, Limit
+from app.base.other_names import OTHER_NAMES
 from app.ml.catalogue import nested
 from app.ml.catalogue.algorithm_files import every_entry, find
 from app.ml.contract.algorithm import JSON, Algorithm, Params
@@ -45,6 +46,7 @@ def _card(name: str) -> AlgorithmCard:
     return AlgorithmCard(
         name=entry.name,
         title=entry.title,
+        other_names=sorted(name for name, own in OTHER_NAMES.items() if own == entry.name),
         trainable=algorithm.offered,
         tasks=sorted(algorithm.tasks),
         targets={task: algorithm.target_use(task).value for task in sorted(algorithm.tasks)},

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.ml.contract.algorithm import Data, Fit, FittedLearner, Labels, Matrix, Progress, Vector, silent
+from app.ml.evaluation.constant_predictions import Constant, ConstantClass, ConstantNumber
 from app.ml.evaluation.evaluation import Evaluation, evaluate
 from app.ml.evaluation.predictions import Predictions, of_training_rows, predictions
 from app.ml.evaluation.reliability import Bins
@@ -77,8 +78,9 @@ def evaluate_rows(
     *,
     examples: int = 0,
     bins: Bins | None = None,
+    constant: Constant | None = None,
 ) -> Evaluation:
-    """Evaluation on these rows; without error bars if there is no `rng`. examples, bins: see `evaluate`."""
+    """Evaluation on these rows; without error bars if there is no `rng`. examples, bins, constant: see `evaluate`."""
     if not rows.size:
         return Evaluation([])
     data = training_set.data(fitted.preparation, rows)
@@ -86,7 +88,19 @@ def evaluate_rows(
     if (classes := training_set.reference_of(rows)) is not None:
         predicted = predicted._replace(reference=classes.codes)
     groups = training_set.groups_among(rows)
-    return evaluate(data, predicted, training_set.classes, rng, groups=groups, examples=examples, bins=bins)
+    return evaluate(
+        data, predicted, training_set.classes, rng, groups=groups, examples=examples, bins=bins, constant=constant
+    )
+
+
+def constant_of(training_set: TrainingSet, rows: Labels) -> Constant | None:
+    """The best constant predictions for these training rows; None for tasks without a target."""
+    target = training_set.target.y
+    if not rows.size or not target.size:
+        return None
+    if training_set.task.of_classes:
+        return ConstantClass.of(target[rows].astype(np.intp), len(training_set.classes))
+    return ConstantNumber.of(target[rows]) if training_set.task.of_numbers else None
 
 
 def predict_training_rows(fitted: Fitted) -> Predictions:

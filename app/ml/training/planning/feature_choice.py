@@ -4,17 +4,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.base.faults import Fault
 from app.ml.contract.columns import ColumnKind, TableColumn
+from app.ml.contract.task import PredictionKind, Task
 from app.ml.training.planning.train_spec import TrainSpec
 
 TEXT = "is free text and was left out; to learn from it, name it in preprocessing.text"
 IDENTIFIER = "looks like an identifier and was left out; to learn from it, name it in features"
 EMPTY = "has no values and was left out"
+CLASS = (
+    "looks like a class and was left out of the clustering; to learn from it, name it in features, and to compare the "
+    "clusters with it, make it the target"
+)
+CLASS_NAMES = {"class", "classes", "diagnosis", "label", "labels", "outcome", "species", "target", "y"}
+"""Names of columns, in lower case, that hold classes in tables of all fields."""
+MAX_CLASSES = 30
+"""Categories of a column that looks like a class, at most."""
 MAX_NAMED_COLUMNS = 50
 """Columns named in one fault."""
 
 
-def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) -> tuple[tuple[str, ...], list[str]]:
-    """The columns to learn from, in the order of the table or of the request."""
+def chosen_features(
+    spec: TrainSpec, columns: Sequence[TableColumn], rows: int, task: Task | None = None
+) -> tuple[tuple[str, ...], list[str]]:
+    """The columns to learn from, in the order of the table or of the request.
+
+    task: None where it is not known; of a clustering without a target, what looks like a class is left out.
+    """
     texts = spec.preprocessing.text
     if spec.features is not None:
         alike = {column.name for column in columns if column.identifier_like} - {*texts}
@@ -24,7 +38,11 @@ def chosen_features(spec: TrainSpec, columns: Sequence[TableColumn], rows: int) 
     left = without_role(spec, columns)
     if spec.relations is not None and spec.relations.form == "square":
         return tuple(column.name for column in left), []
-    reasons = _reasons(spec, left, rows)
+    reasons = {**_reasons(spec, left, rows)}
+    if task is not None and task.record.prediction is PredictionKind.LABEL and spec.target is None:
+        out = {name for names in reasons.values() for name in names}
+        features = [column for column in left if column.name not in out]
+        reasons[CLASS] = [*_class_like(features, columns)]
     out = {name for names in reasons.values() for name in names}
     warnings = [sentence for reason, names in reasons.items() for sentence in _sentences(names, reason)]
     return tuple(column.name for column in left if column.name not in out), warnings
@@ -71,6 +89,21 @@ def _reasons(spec: TrainSpec, left: Sequence[TableColumn], rows: int) -> Mapping
         IDENTIFIER: [c.name for c in others if c.identifier_like and c.kind != ColumnKind.TEXT],
         EMPTY: [c.name for c in left if c.missing == rows],
     }
+
+
+def _class_like(features: Sequence[TableColumn], columns: Sequence[TableColumn]) -> Iterator[str]:
+    """Names of the categorical columns that look like a class: by their names, or as the only one, at an end of a table
+    of numbers. None where nothing else would be left.
+    """
+    categories = [column for column in features if column.kind in {ColumnKind.CATEGORICAL, ColumnKind.BOOLEAN}]
+    ends = {columns[0].name, columns[-1].name} if columns else set()
+    if len(features) - len(categories) < 2:
+        return
+    for column in categories:
+        few = column.distinct is not None and 2 <= column.distinct <= MAX_CLASSES
+        alone = len(categories) == 1 and column.name in ends
+        if few and (alone or column.name.lower() in CLASS_NAMES):
+            yield column.name
 
 
 def _sentences(names: Sequence[str], reason: str) -> Iterator[str]:

@@ -132,7 +132,7 @@ def plan(
     faults += relation_faults(spec, known, rows, related)
     if spec.relations is not None and spec.relations.form == "square":
         spec = unprepared(spec)
-    features, warnings = chosen_features(spec, columns, rows) if projection is None else (projection.features, [])
+    features, warnings = (projection.features, []) if projection else chosen_features(spec, columns, rows, task)
     chosen = [known[name] for name in features if name in known]
     faults += count_faults(spec, chosen)
     spec = unscaled(spec)

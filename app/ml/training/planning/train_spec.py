@@ -32,8 +32,8 @@ class TrainSpec(Body):
         min_length=1,
         max_length=10_000,
         description="Columns to learn from. Null: every column but the target, weights, sigma, exposure, offset, "
-        "item, difficulty, the group and time of the validation, identifier-like ones, and texts that "
-        "`preprocessing.text` does not name.",
+        "item, difficulty, the group and time of the validation, identifier-like ones, texts that "
+        "`preprocessing.text` does not name, and, in a clustering without a target, those that look like a class.",
     )
     weights: str | None = Field(None, description="A numeric column of positive row weights.")
     sigma: str | None = Field(

@@ -10,7 +10,7 @@ import numpy as np
 from app.ml.contract.algorithm import JSON, Algorithm, ColumnUnits, Fit, Labels, Params
 from app.ml.contract.labels import Class
 from app.ml.contract.named_numbers import Names, named
-from app.ml.evaluation import duplicates
+from app.ml.evaluation import baselines, duplicates
 from app.ml.evaluation.bootstrap_estimate import corrected
 from app.ml.evaluation.duplicates import Equal
 from app.ml.evaluation.evaluation import Evaluation
@@ -89,6 +89,7 @@ def report(
         seed=spec.seed,
         test=evaluated.test.metrics,
         train=evaluated.train.metrics,
+        baselines=evaluated.test.baselines,
         gaps=gaps(evaluated.train.metrics, evaluated.test.metrics),
         cross_validation=validated.metrics if validated else None,
         bootstrap_632=corrected(evaluated.train.metrics, validated.metrics)
@@ -126,6 +127,7 @@ def report(
                 grouped=spec.validation.group is not None,
             ),
             *evaluated.test.doubts("test rows"),
+            *baselines.warnings(evaluated.test.baselines),
             *_fit_warnings(fit),
             *shaky,
         ],

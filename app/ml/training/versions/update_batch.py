@@ -118,7 +118,7 @@ def _unknown_columns(
     if spec.features is not None or spec.preprocessing.projection is not None:
         return
     inputs = {column.name for column in header.inputs}
-    for name in chosen_features(_requested(header.receipt) or spec, columns, rows)[0]:
+    for name in chosen_features(_requested(header.receipt) or spec, columns, rows, Task(header.task))[0]:
         if name not in inputs and name not in ignored:
             detail = f"The model does not know its column {name!r}: name it in ignored_columns to leave it out."
             yield Fault(AT, detail, "unknown_column")

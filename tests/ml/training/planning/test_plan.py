@@ -240,3 +240,36 @@ def test_a_target_of_texts_most_of_which_are_numbers_is_refused():
     requested = {"columns": columns, "target": "cost", "algorithm": "decision_tree"}
     assert planned(**requested, kinds={"cost": "numeric"}).task is Task.REGRESSION
     assert planned(**requested, task="classification").task is Task.CLASSIFICATION
+
+
+MEASURES = tuple(TableColumn(name, "numeric", 0, 30) for name in ("length", "width", "depth"))
+KIND_OF = TableColumn("kind", "categorical", 0, 3)
+LABEL = TableColumn("Species", "categorical", 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "left_out"),
+    [
+        ((*MEASURES, KIND_OF), "kind"),  # the only category, at an end of a table of numbers
+        ((KIND_OF, *MEASURES), "kind"),
+        ((*MEASURES, LABEL, KIND_OF), "Species"),  # a name that classes have
+        ((MEASURES[0], KIND_OF, *MEASURES[1:]), None),
+        ((*MEASURES, KIND_OF._replace(distinct=200)), None),
+        ((MEASURES[0], LABEL), None),  # nothing to learn from would be left
+        (MEASURES, None),
+    ],
+)
+def test_a_clustering_leaves_out_what_looks_like_a_class(columns, left_out):
+    found = planned(algorithm="kmeans", columns=columns)
+    assert found.features == tuple(column.name for column in columns if column.name != left_out)
+    named = [warning for warning in found.warnings if "looks like a class" in warning]
+    assert named == ([] if left_out is None else [next(w for w in named if repr(left_out) in w)])
+    assert len(named) == (left_out is not None)
+
+
+def test_a_class_is_learned_from_where_it_is_named_or_something_is_predicted():
+    columns = (*MEASURES, KIND_OF)
+    names = [column.name for column in columns]
+    assert planned(algorithm="kmeans", columns=columns, features=names).features == tuple(names)
+    assert "kind" in planned(columns=columns, target="depth").features
+    assert planned(algorithm="kmeans", columns=columns, target="kind").features == tuple(names[:-1])

@@ -136,13 +136,13 @@ def test_a_dry_run_counts_the_halvings_of_a_clustering_and_a_search_those_of_the
     """Ten halvings of at most a thousand rows, whatever the number of rows."""
     sheet = Sheet("", 50_000, columns())
     spec = {
-        "algorithm": {"name": "kmeans"},
+        "algorithm": {"name": "kmeans", "n_clusters": 8},
         "features": [column.name for column in sheet.columns if column.name != "y"],
     }
     planned = plan(TrainSpec.model_validate(spec), sheet.columns, sheet.rows)
     half = Size(500, len(planned.features))
     prepared = cost.SECONDS_PER_CELL * half.cells + cost.SECONDS_PER_COLUMN * len(planned.features)
-    one = prepared + seconds({"name": "kmeans"}, half, Task.CLUSTERING)
+    one = prepared + seconds({"name": "kmeans", "n_clusters": 8}, half, Task.CLUSTERING)
     assert planned.halvings == pytest.approx(20 * one)
     assert estimate(planned, sheet.rows).seconds == pytest.approx(planned.seconds + 20 * one, abs=0.01)
     grid = [{"pointer": "/algorithm/n_clusters", "values": [8, 8]}]
