@@ -24,12 +24,14 @@ const ROLES = {
   group: "group: rows stay together",
   time: "time: later rows are tested",
   sigma: "error of the target",
+  exposure: "exposure of the row",
+  offset: "offset of the score",
   item: "name of the row",
   text: "text to learn from",
 };
 
 /** Roles that are a field of the request, with the name of the column. */
-const OWN_FIELDS = ["weights", "group", "time", "sigma", "item"];
+const OWN_FIELDS = ["weights", "group", "time", "sigma", "exposure", "offset", "item"];
 
 /** Kinds that a column of a kind can be used as. */
 const KINDS = {
@@ -68,8 +70,9 @@ export const asRequest = ({ features, kinds, roles, texts }) => {
 };
 
 /** @returns {Choices} those of a request */
-export const ofRequest = ({ features, kinds, validation, weights, sigma, item, preprocessing }) => {
-  const roles = { weights, sigma, item, group: validation?.group, time: validation?.time };
+export const ofRequest = ({ features, kinds, validation, preprocessing, ...request }) => {
+  const { weights, sigma, exposure, offset, item } = request;
+  const roles = { weights, sigma, exposure, offset, item, group: validation?.group, time: validation?.time };
   return {
     features: features ?? null,
     kinds: kinds ?? {},
@@ -141,7 +144,7 @@ export function ColumnTable({ columns, target, choices, used, change }) {
 const rolesFor = ({ kind }) =>
   Object.keys(ROLES).filter((role) => {
     if (role === "text") return kind === "text" || kind === "categorical";
-    if (role === "weights" || role === "sigma") return kind === "numeric";
+    if (["weights", "sigma", "exposure", "offset"].includes(role)) return kind === "numeric";
     return role !== "time" || kind === "numeric" || kind === "datetime";
   });
 
