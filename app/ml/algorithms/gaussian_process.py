@@ -73,6 +73,7 @@ from app.ml.numerics.gaussian_processes.learned_process import (
 )
 from app.ml.numerics.gaussian_processes.likelihood_maximum import Search
 from app.ml.numerics.gaussian_processes.marginal_likelihood import Observations
+from app.ml.numerics.gaussian_processes.mean_gradients import explained_means
 from app.ml.numerics.gaussian_processes.measured_function import MeasuredFunction
 from app.ml.numerics.gaussian_processes.process_kernel import KernelName, Kind, ProcessKernel
 from app.ml.numerics.linear_algebra.solve import centred
@@ -169,7 +170,8 @@ def fit(params: GaussianProcess, data: Data, context: Context) -> Fit[State]:
     order = canonical_order(rows)
     observed = _kernel(params, scale, unit)
     observations = Observations(observed.kernel, rows[order], targets.x[order, 0] / unit, data.weights[order])
-    first = np.append(observed.kernel.logarithms(), math.log(0.1) if params.sigma is None else _log_noise(params, unit))
+    log_noise = _log_square(params.sigma, unit) if params.sigma else -math.inf
+    first = np.append(observed.kernel.logarithms(), math.log(0.1) if params.sigma is None else log_noise)
     fixed = _given(params)
     free = [kind not in fixed for kind in (*observed.kinds, "noise")]
     starts = observed.starts(first, free, params.n_init, context.rng)
@@ -260,10 +262,6 @@ def _length(value: float, scale: Vector) -> Vector:
     return np.where(scale > 0, np.clip(value * scale, 1 / MAX_LENGTH_SCALE, MAX_LENGTH_SCALE), 1.0)
 
 
-def _log_noise(params: GaussianProcess, unit: float) -> float:
-    return _log_square(params.sigma, unit) if params.sigma else -math.inf
-
-
 def _log_square(value: float, unit: float) -> float:
     """Logarithm of (value/unit)², within ±MAX_LOG_VARIANCE."""
     return min(max(2 * (math.log(value) - math.log(unit)), -MAX_LOG_VARIANCE), MAX_LOG_VARIANCE)
@@ -313,6 +311,7 @@ ALGORITHM = Algorithm(
     plug_in=lambda params: params.interval_of == "observation" and None in {params.length_scale, params.sigma},
     random_function=function,
     outputs={"variance": VARIANCE},
+    explain=lambda params, state, x: list(explained_means(function(params, state).mean, state.centre, state.scale, x)),
     summary=summary,
     breaks={
         Symmetry.WEIGHTS: "a row given twice is two observations, whose difference shows the noise",

@@ -1,6 +1,7 @@
 """Every supervised algorithm with its defaults beside its peer, on the rows of the same tables.
 
     python -m tests.benchmarks.quality [algorithm or table] …
+    python -m tests.benchmarks.quality --public [algorithm or table] …
 
 Both learn from five splits of each table: folds of the bundled ones, new rows of the drawn ones (1,000 to train on, of
 `wide` 120 and of `tiny` 40, and 2,000 to test on). Each line has the mean loss of ours and of the peer and their paired
@@ -25,15 +26,19 @@ from tests.benchmarks.paired import together
 
 from .contest import Line, contests
 from .peers import CLASSES, NUMBERS
+from .public import PUBLIC
 from .tables import TABLES
 
 ALGORITHMS = sorted({*CLASSES, *NUMBERS})
 LOSING = 2.0
 """Standard errors, all tables together."""
+STEADY_TABLES, STEADY_SHARE = 3, 0.005
+"""Public tables on which an algorithm that loses steadily is worse by a standard error and this share of the loss."""
 
 
-def main(chosen: Iterable[str] = ()) -> list[Line]:
-    tables = [name for name in TABLES if name in chosen] or list(TABLES)
+def main(chosen: Iterable[str] = (), *, public: bool = False) -> list[Line]:
+    offered = PUBLIC if public else TABLES
+    tables = [name for name in offered if name in chosen] or list(offered)
     algorithms = frozenset(name for name in ALGORITHMS if name in chosen)
     print(f"{'table':21}{'algorithm':27}{'peer':27}{'measure':9}{'ours':>9}{'peer':>9}  ours less peer")
     lines, begun = [], time.monotonic()
@@ -63,11 +68,15 @@ def summary(lines: list[Line]) -> Iterable[str]:
         verdicts = [line.verdict for line in own]
         counts = "".join(f"{verdicts.count(verdict):7}" for verdict in ("better", "equal", "worse"))
         all_tables = together([line.paired.z if line.matters else 0.0 for line in own])
-        mark = "  LOSES" if all_tables > LOSING else ""
+        steady = sum(one.paired.t > 1 and one.ours > (1 + STEADY_SHARE) * one.theirs for one in own)
+        loses = steady >= STEADY_TABLES if own[0].table in PUBLIC else all_tables > LOSING
+        mark = "  LOSES" if loses else ""
         yield f"{algorithm:27}{measure:14}{counts}{all_tables:+10.1f}{mark}"
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.quality", description=__doc__.split("\n")[0])
-    parser.add_argument("chosen", nargs="*", choices=[*ALGORITHMS, *TABLES, []], metavar="algorithm or table")
-    main(parser.parse_args().chosen)
+    parser.add_argument("chosen", nargs="*", choices=[*ALGORITHMS, *TABLES, *PUBLIC, []], metavar="algorithm or table")
+    parser.add_argument("--public", action="store_true", help="fifteen public tables, not the bundled and drawn ones")
+    arguments = parser.parse_args()
+    main(arguments.chosen, public=arguments.public)

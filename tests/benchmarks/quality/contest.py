@@ -18,6 +18,7 @@ from app.ml.training.train import train
 from tests.benchmarks.paired import Array, Paired, class_losses
 
 from .peers import CLASSES, NUMBERS, Peer
+from .public import PUBLIC
 from .tables import TABLES, Split, Table
 
 Losses = dict[str, list[float]]
@@ -54,7 +55,7 @@ def peers_of(table: Table) -> dict[str, Peer]:
 
 def contests(name: str, algorithms: frozenset[str] = frozenset()) -> list[Line]:
     """All lines of one table. algorithms: those compared; none means all."""
-    table, lines = TABLES[name], []
+    table, lines = (TABLES | PUBLIC)[name], list[Line]()
     splits, seen = list(table.splits()), dict[str, Losses]()
     for algorithm, peer in peers_of(table).items():
         if algorithms and algorithm not in algorithms:

@@ -143,7 +143,7 @@ def test_both_starts_end_in_the_lower_objective():
     }
     assert ends["annealing"] < ends["machine"]
     assert ends["both"] == ends["annealing"]
-    assert TransductiveSVM().init == "both"
+    assert TransductiveSVM().init == "machine"
 
 
 def test_rows_without_a_label_show_the_column_that_matters():

@@ -5,8 +5,8 @@ import pytest
 
 from app.ml.contract.explanations import explains, explanations
 
-NONE = {"harmonic", "gaussian_process"}
-"""Learners of which no sum of parts explains a prediction; `linearise` and `sweep` work for them."""
+NONE = {"harmonic"}
+"""Learners of which no sum of parts explains a prediction."""
 
 
 def test_every_supervised_learner_explains(all_cases):
@@ -52,6 +52,32 @@ def machines_add_up(case, kernel):
             assert total == pytest.approx(expected, abs=1e-9)
             sizes = [abs(part["contribution"]) for part in machine.get("support_vectors", [])]
             assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52", "matern32"])
+def test_gradients_of_a_process_add_up_to_its_mean(all_cases, kernel):
+    (case,) = of_name(all_cases, "gaussian_process")
+    params, data = case.algorithm.params(kernel=kernel, n_init=1), case.data()
+    state = case.fit(data, params).state
+    predicted, centre = case.predict(state, data.x[:8], params), case.predict(state, data.x.mean(axis=0)[None], params)
+    for value, explained in zip(predicted, explanations(case.algorithm, params, state, data.x[:8]), strict=True):
+        parts = sum(part["contribution"] for part in explained["contributions"])
+        assert explained["base"] == pytest.approx(centre[0])
+        assert explained["score"] == pytest.approx(value)
+        assert explained["base"] + parts + explained["remainder"] == pytest.approx(value)
+        assert abs(explained["remainder"]) < 1e-3 * np.ptp(data.y)
+
+
+def test_parts_of_a_linear_process_are_those_of_the_plane(all_cases):
+    """With nothing but a plane to learn, each column adds its slope times its way."""
+    (case,) = of_name(all_cases, "gaussian_process")
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    params = case.algorithm.params(kernel="rbf", length_scale=1e4, sigma=1e-6, n_init=1)
+    data = case.of(x, x @ [2.0, -1.0] + 3)
+    state = case.fit(data, params).state
+    (explained,) = explanations(case.algorithm, params, state, np.array([[1.0, 2.0]]))
+    parts = [part["contribution"] for part in explained["contributions"]]
+    np.testing.assert_allclose(parts, ([1.0, 2.0] - x.mean(axis=0)) * [2.0, -1.0], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])

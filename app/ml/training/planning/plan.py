@@ -115,8 +115,7 @@ def plan(
     known = {column.name: column for column in columns}
     task, faults = chosen_task(spec, known, alternatives=alternatives, in_doubt=in_doubt)
     if task is not None:
-        learner = nested.entry_of(spec.algorithm).algorithm.for_task(spec.algorithm, task)
-        spec = spec.model_copy(update={"validation": spec.validation.of(task), "algorithm": learner})
+        spec = _for_task(spec, task)
     reference = reference_column(spec, task)
     learned = spec if reference is None else spec.model_copy(update={"target": None})
     faults += [*unread, *column_faults(spec, known, task, rows, target=learned.target), *value_faults(learned, known)]
@@ -176,6 +175,12 @@ def plan(
         halvings=0.0 if related is not None and related.alone else halving_seconds(spec, chosen, task, size),
         reference=reference,
     )
+
+
+def _for_task(spec: TrainSpec, task: Task) -> TrainSpec:
+    """The request with the defaults of this task."""
+    learner = nested.entry_of(spec.algorithm).algorithm.for_task(spec.algorithm, task)
+    return spec.model_copy(update={"validation": spec.validation.of(task), "algorithm": learner})
 
 
 def _streaming_faults(spec: TrainSpec, task: Task, batch_rows: int | None) -> Iterator[Fault]:
