@@ -53,7 +53,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from app.ml.contract.algorithm import (
     JSON,
@@ -87,7 +86,8 @@ from app.ml.numerics.boosting.loss_choice import (
     step_bounds,
 )
 from app.ml.numerics.boosting.losses import log_total, others, share
-from app.ml.numerics.trees.binning import MAX_BYTE_BINS, binned
+from app.ml.numerics.boosting.ordered_leaves import proof
+from app.ml.numerics.trees.binning import binned
 from app.ml.numerics.trees.cost import CLASS_BYTES, LEAF_BYTES
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import no_trees, together
@@ -98,42 +98,6 @@ from app.ml.numerics.trees.tree_nodes import TreeNodes
 
 class GradientBoosting(BoostingParams):
     """Gradient boosting for regression and classification."""
-
-    n_estimators: int = Field(
-        100,
-        ge=1,
-        le=10_000,
-        description="Maximum number of rounds; each adds one tree, or one for each of more than two classes.",
-    )
-    learning_rate: float = Field(0.1, gt=0, le=1, description="Shrinkage: the factor by which each step is multiplied.")
-    max_leaf_nodes: int = Field(31, ge=2, le=4096, description="Maximum number of leaves of a tree.")
-    max_depth: int | None = Field(None, ge=1, le=1000, description="Maximum depth of a tree; null: unlimited.")
-    min_samples_leaf: float = Field(
-        20.0,
-        ge=1,
-        le=1e100,
-        description="Smallest number of training rows of a leaf, whatever their weight; approximate in classification, "
-        "where the curvature of the loss measures it.",
-    )
-    l2: float = Field(
-        1.0,
-        ge=0,
-        le=1e100,
-        description="Penalty on the values of leaves, beside the sum (not the mean) of the losses: minimises "
-        "Σ weight·loss + ½·l2·Σ value².",
-    )
-    max_bins: int = Field(
-        MAX_BYTE_BINS, ge=2, le=MAX_BYTE_BINS, description="Maximum number of histogram bins of a column."
-    )
-    category_smoothing: float = Field(
-        10.0,
-        ge=0,
-        le=1e100,
-        description="Added to the curvature of each category to put them in order; also the rows it needs to be named.",
-    )
-    category_l2: float = Field(
-        10.0, ge=0, le=1e100, description="Added to `l2` in the leaves below a split of categories."
-    )
 
 
 class State(NamedTuple):
@@ -148,6 +112,8 @@ class State(NamedTuple):
     """Residual size at which the loss `huber` turned linear; None: another loss was minimised."""
     offset: OffsetColumn | None = None
     """The column that is part of the score; None: there is none."""
+    directions: NDArray[np.int64] | None = None
+    """(d,) 1 of columns along which predictions never fall, -1 never rise, 0 of others; None: all are free."""
 
 
 def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
@@ -178,7 +144,7 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     rounds = _best(curves["held_out_loss"]) if held.size else len(curves["loss"])
     del booster, sums  # their memory is for the trees to be put together in
     state = _state(trees[: rounds * len(base)], gains, base, classes, data)
-    state = state._replace(huber_delta=delta_of(losses), offset=data.offset)
+    state = state._replace(huber_delta=delta_of(losses), offset=data.offset, directions=bounds.proved(state.trees))
     warnings = [NOT_CALIBRATED] if params.class_loss == "focal" and classes == 2 else []
     return Fit(state, iterations=rounds, curves=curves, warnings=warnings)
 
@@ -262,6 +228,7 @@ def summary(params: GradientBoosting, state: State) -> JSON:
         "base": state.base.tolist(),
         **({"classes": every(state.base.size)} if state.base.size > 1 and state.classes else {}),
         **({"quantiles": params.levels} if state.base.size > 1 and not state.classes else {}),
+        **({} if state.directions is None else {"monotone": proof(state.trees, state.directions)}),
         **({} if state.huber_delta is None else {"huber_delta": state.huber_delta}),
         "importances": [
             {"column": int(j), "importance": float(state.importance[j])} for j in order if state.importance[j] > 0

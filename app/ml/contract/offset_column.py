@@ -15,5 +15,5 @@ class OffsetColumn(NamedTuple):
 
     def values(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) numbers to add to the scores of rows (n, d); NaN where a value is missing or has no logarithm."""
-        given: NDArray[np.float64] = x[:, self.column].copy()
-        return np.asarray(np.log(np.where(given > 0, given, np.nan))) if self.logarithm else given
+        numbers: NDArray[np.float64] = x[:, self.column].copy()
+        return np.asarray(np.log(np.where(numbers > 0, numbers, np.nan))) if self.logarithm else numbers

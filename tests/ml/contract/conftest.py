@@ -143,7 +143,7 @@ def _kept(schema: Mapping[str, Any]) -> bool:
     inner = [schema["items"]] if isinstance(schema.get("items"), dict) else schema.get("anyOf", [])
     name = schema.get("type") == "string" and "enum" not in schema and "const" not in schema
     lists = schema.get("items", {}).get("type") == "array" or "$ref" in schema.get("items", {})
-    learner = schema.get("$ref", "").endswith("/Learner")
+    learner = schema.get("$ref", "").endswith("/Learner") or schema.get("type") == "object"
     return learner or name or lists or any(map(_kept, inner))
 
 

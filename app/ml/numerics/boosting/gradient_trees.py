@@ -27,6 +27,7 @@ from app.ml.numerics.boosting.compiled.rows import (
     tally_rows,
 )
 from app.ml.numerics.boosting.compiled.splits import CELLS, LEFT
+from app.ml.numerics.boosting.ordered_leaves import ordered_in_tree
 from app.ml.numerics.boosting.step_bounds import NO_BOUNDS, StepBounds
 from app.ml.numerics.trees.binning import Binned
 from app.ml.numerics.trees.forest import Trees
@@ -155,9 +156,15 @@ class Booster:
         column, threshold, left, missing, share, value, gain = (array[:size].copy() for array in self._scratch)
         leaves, penalties = self._leaf_rows[: size // 2 + 1], self._leaf_numbers[: size // 2 + 1, 1]
         rate = limits.rate * slopes.curvature_unit / slopes.unit
+        if any(self._bounds.directions):  # a row of several leaves of a tree rounds more than once, and out of order
+            unseen = (column >= 0) & (missing < 0)
+            missing[unseen] = share[unseen] < 0.5
+        members = self._members(column, threshold)
+        root = np.zeros(1, np.int32)
+        tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), members, value[:, None])
         settled = leaf_value is not None or self._bounds.apply
         if settled:
-            value[leaves[:, 0]] = limits.rate * self._leaf_values(slopes, leaf_value, leaves, penalties)
+            value[leaves[:, 0]] = limits.rate * self._leaf_values(slopes, leaf_value, leaves, penalties, tree)
 
         def settle(some: slice) -> None:
             own = leaves[some].copy()
@@ -166,22 +173,27 @@ class Booster:
             add_values(self._rows, own, value, raw)
 
         run_at_once([partial(settle, slice(first, None, threads)) for first in range(threads)])
-        members = self._members(column, threshold)
-        root = np.zeros(1, np.int32)
-        tree = Trees(root, column, threshold, left, missing, share, levels.astype(np.int64), members, value[:, None])
         return tree, gain / slopes.unit / slopes.unit * slopes.curvature_unit * slopes.weight
 
     def _leaf_values(
-        self, slopes: Slopes, leaf_value: LeafValue | None, leaves: NDArray[np.int64], penalties: Vector
+        self,
+        slopes: Slopes,
+        leaf_value: LeafValue | None,
+        leaves: NDArray[np.int64],
+        penalties: Vector,
+        tree: Trees,
     ) -> Vector:
         """(L,) the values of leaves, before they are shrunk."""
-        if leaf_value is not None:
-            values = np.array([leaf_value(self._rows[begin:end]) for _, begin, end in leaves])
-            return self._bounds.clipped(values)
         sums = np.empty((len(leaves), 2))
         leaf_sums(self._rows, leaves.copy(), *slopes.arguments, sums)
         curvatures = np.maximum(sums[:, 1], LEAST_CURVATURE / slopes.weight) + penalties
-        return self._bounds.steps(sums[:, 0], curvatures, slopes)
+        if leaf_value is None:
+            values = self._bounds.steps(sums[:, 0], curvatures, slopes)
+        else:
+            values = np.array([leaf_value(self._rows[begin:end]) for _, begin, end in leaves])
+        if any(self._bounds.directions):
+            values = ordered_in_tree(tree, leaves[:, 0], values, curvatures, np.array(self._bounds.directions))
+        return self._bounds.clipped(values)
 
     def _count_at_once(self, threads: int, slopes: tuple[Any, ...]) -> None:
         """Count all rows, or part those of a leaf, on so many cores: whole numbers add up to the same in any order."""

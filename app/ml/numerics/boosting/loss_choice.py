@@ -1,14 +1,16 @@
 """The losses that parameters of boosted trees name, the targets that each is defined for, and its predictions."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.base.errors import InvalidData
-from app.base.faults import Fault
+from app.base.faults import Fault, place
+from app.base.suggestions import no_such
 from app.ml.contract.algorithm import Data, Inputs, Matrix, Vector
+from app.ml.contract.columns import ColumnKind
 from app.ml.contract.response_metric import ResponseMetric
 from app.ml.numerics.boosting.boosting_params import BoostingParams
 from app.ml.numerics.boosting.boosting_rows import best_base
@@ -73,7 +75,8 @@ def delta_of(losses: Sequence[ResponseLoss]) -> float | None:
 
 
 def loss_faults(params: BoostingParams, inputs: Inputs) -> Iterator[Fault]:
-    """Targets of the table for which the loss is not defined."""
+    """Targets of the table for which the loss is not defined, and columns that parameters name and cannot have."""
+    yield from column_faults_of(params, inputs)
     if inputs.size.classes > 2 and inputs.offset is not None:
         yield Fault("/name", f"An {inputs.offset} is part of one score, and more than two classes have several.")
     if inputs.offset == "exposure" and (inputs.size.classes or params.loss not in LOG_LINKS):
@@ -120,7 +123,35 @@ def step_bounds(params: BoostingParams, data: Data, *, twofold: bool) -> StepBou
     """Bounds of the steps of a fit of these rows. twofold: slopes have curvatures of their own."""
     by_default = LOG_STEP if data.task.of_numbers and params.loss in LOG_LINKS else math.inf
     max_step = by_default if params.max_delta_step is None else params.max_delta_step
-    return StepBounds(0.0, max_step, twofold, None if data.offset is None else data.offset.column)
+    offset = None if data.offset is None else data.offset.column
+    directions = tuple(params.monotone.get(name, 0) for name in _named_columns(data, params.monotone))
+    names = _named_columns(data, [name for group in params.interactions for name in group])
+    groups = tuple(sum(1 << g for g, group in enumerate(params.interactions) if name in group) for name in names)
+    return StepBounds(params.l1, max_step, twofold, offset, directions if any(directions) else (), groups)
+
+
+def _named_columns(data: Data, wanted: Collection[str]) -> tuple[str, ...]:
+    """The columns of the matrix if some are wanted. Raises InvalidData for names that it does not have."""
+    if lacking := [name for name in wanted if name not in data.names]:
+        raise InvalidData(f"No column of the fit has the name {lacking[0]!r}.")
+    return data.names if wanted else ()
+
+
+def column_faults_of(params: BoostingParams, inputs: Inputs) -> Iterator[Fault]:
+    """Names of `monotone` and `interactions` that the table does not have, and columns without an order."""
+    if any(params.monotone.values()) and inputs.size.classes > 2:
+        yield Fault("/monotone", "More than two classes have several scores, which cannot all rise: take two classes.")
+    for name in params.monotone if inputs.kinds else ():
+        if name not in inputs.kinds:
+            yield Fault(place("monotone", name), no_such("There is no feature", name, inputs.kinds))
+        elif inputs.kinds[name] not in {ColumnKind.NUMERIC, ColumnKind.BOOLEAN}:
+            yield Fault(place("monotone", name), f"Only numbers have a direction; this column is {inputs.kinds[name]}.")
+    for g, group in enumerate(params.interactions if inputs.kinds else ()):
+        for name in group:
+            if name not in inputs.kinds:
+                yield Fault(f"/interactions/{g}", no_such("There is no feature", name, inputs.kinds))
+            elif inputs.kinds[name] == ColumnKind.DATETIME:
+                yield Fault(f"/interactions/{g}", "A date becomes several columns: leave it out of the groups.")
 
 
 def response_of(params: BoostingParams, raw: Matrix) -> Vector:

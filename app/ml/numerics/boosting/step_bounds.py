@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from app.base.errors import InvalidData
 from app.ml.contract.algorithm import Vector
 from app.ml.numerics.boosting.compiled.bounded_splits import ANY_GROUP
+from app.ml.numerics.boosting.ordered_leaves import prove_order
+from app.ml.numerics.trees.forest import Trees
 
 if TYPE_CHECKING:
     from app.ml.numerics.boosting.gradient_trees import Slopes
@@ -25,6 +28,10 @@ class StepBounds(NamedTuple):
     """True if slopes have curvatures of their own."""
     offset_column: int | None = None
     """The column that no tree splits, as it is part of the score; None: there is none."""
+    directions: tuple[int, ...] = ()
+    """(d,) 1 of columns along which values rise, -1 fall, 0 are free; none: all are free."""
+    groups: tuple[int, ...] = ()
+    """(d,) the groups of each column as bits, 0 of one that stands alone; none: all may interact."""
 
     @property
     def apply(self) -> bool:
@@ -35,12 +42,21 @@ class StepBounds(NamedTuple):
         """Penalties, columns, columns of the tree, and draws, as `boost` takes them."""
         width = columns if self.apply else 0
         settings, every = np.zeros((2, width), np.int64), np.ones(width, np.bool_)
-        settings[1] = ANY_GROUP
+        settings[0], settings[1] = self.directions or 0, self.groups or ANY_GROUP
         if self.offset_column is not None:
             every[self.offset_column] = False
         draws = np.array([0, 0, columns, False, self.twofold], np.int64) if self.apply else NO_DRAWS
         l1, max_step = self._scaled(slopes)
         return (l1, max_step, 0.0), settings, every, draws
+
+    def proved(self, trees: Trees) -> NDArray[np.int64] | None:
+        """The directions (d,) that these trees have, None without any. Raises InvalidData where one has not."""
+        if not any(self.directions):
+            return None
+        directions = np.array(self.directions, np.int64)
+        if any(proved.violations for proved in prove_order(trees, directions)):
+            raise InvalidData("A tree is not monotone along a column with a direction.")
+        return directions
 
     def steps(self, gradients: Vector, curvatures: Vector, slopes: "Slopes") -> Vector:
         """(L,) the best values of leaves with these sums of slopes in the units of `slopes`, penalties among them."""

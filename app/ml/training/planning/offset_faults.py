@@ -45,3 +45,10 @@ def _value_faults(spec: TrainSpec, column: TableColumn, known: Mapping[str, Tabl
     if at == "/exposure" and column.minimum is not None and column.minimum <= 0:
         detail = f"{column.name!r} has values that are not above 0: a row without exposure shows nothing of a rate."
         yield Fault(at, detail, "bad_exposure")
+
+
+def direction_faults(spec: TrainSpec) -> Iterator[Fault]:
+    """Functions of columns beside columns with a direction: these would move with them."""
+    directions = getattr(spec.algorithm, "monotone", {})
+    if any(directions.values()) and spec.preprocessing.basis:
+        yield Fault("/preprocessing/basis", "Functions would move with a column of `monotone`: leave them out.")

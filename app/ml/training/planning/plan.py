@@ -25,7 +25,7 @@ from app.ml.training.planning.feature_choice import chosen_features, no_feature_
 from app.ml.training.planning.groups import group_faults, group_warnings, streaming_fault, units_of
 from app.ml.training.planning.item_rows import by_item
 from app.ml.training.planning.items import item_faults
-from app.ml.training.planning.offset_faults import offset_faults
+from app.ml.training.planning.offset_faults import direction_faults, offset_faults
 from app.ml.training.planning.plan_warnings import batch_warnings, plan_warnings
 from app.ml.training.planning.projection import Projection, coordinates, projection_faults
 from app.ml.training.planning.reference_classes import reference_column, reference_faults, reference_warnings
@@ -124,7 +124,11 @@ def plan(
     faults += [part for of in (group_faults, time_faults) for part in of(spec.validation, known, spec.target)]
     faults += [*text_faults(spec, known), *item_faults(spec.item, known, spec.target, rows)]
     faults += difficulty_faults(spec, known)
-    faults += [*class_weight_faults(spec.class_weight, task), *offset_faults(spec, known, task)]
+    faults += [
+        *class_weight_faults(spec.class_weight, task),
+        *offset_faults(spec, known, task),
+        *direction_faults(spec),
+    ]
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
     faults += projection_faults(spec, projection, known)
@@ -152,7 +156,6 @@ def plan(
     faults = [*memory_faults(cost, size, memory_bytes, lambda count: estimate(size._replace(rows=count)))]
     if faults := [*faults, *_streaming_faults(spec, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
-    features = (*features, *filter(None, [spec.offset_column]))
     unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)
     warnings += [*warned, *task_warnings(learned, known, task)]
     warnings += plan_warnings(learned, chosen, known, usable, unlabelled=unlabelled)
@@ -162,7 +165,7 @@ def plan(
         spec=spec,
         columns=tuple(columns),
         task=task,
-        features=features,
+        features=(*features, *filter(None, [spec.offset_column])),
         rows=usable,
         memory_bytes=cost.memory_bytes,
         seconds=cost.seconds,
