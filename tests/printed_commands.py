@@ -48,8 +48,8 @@ CLIENT = {"v": (Client,), "m": (Model, Version), "d": (Dataset,)}
 PLACEHOLDER = re.compile(r"\{.*\}|<.*>|.*…")
 MARK = re.compile(r"<!-- (not run|run by): (.*\S) -->\n?")
 PLAIN = {
-    *("cd", "cp", "do", "done", "export", "for", "ls", "mkdir", "mv", "pytest", "rm", "unset"),
-    *("pg_dump", "pg_restore", "psql"),
+    *("cd", "cp", "do", "done", "export", "for", "grep", "ls", "mkdir", "mv", "pytest", "rm", "unset"),
+    *("pg_dump", "pg_restore", "psql", "sleep", "until"),
 }
 """Programs whose arguments are not looked into."""
 NAME_ALONE = re.compile(r"[a-z]+( (create|rotate|revoke))?")

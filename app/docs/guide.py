@@ -17,7 +17,10 @@ CONTENTS: Mapping[str, tuple[str, ...]] = {
         *("why-this-prediction", "insurance", "decisions-of-a-classifier", "search", "import", "kernels-and-networks"),
         *("which-columns-matter", "decisions-on-a-model", "online", "monitoring", "jobs"),
     ),
-    "Run": ("operation", "kubernetes", "backup", "logs", "serve", "security", "settings", "performance"),
+    "Run": (
+        *("operation", "kubernetes", "backup", "postgres-upgrade", "logs", "serve", "security", "settings"),
+        "performance",
+    ),
     "Understand": ("guarantees", "coverage", "invariants", "design-decisions", "extending", "glossary"),
 }
 """Names of the pages under their headings, in the order in which they are read."""
