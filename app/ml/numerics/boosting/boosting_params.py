@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.ml.contract.params import Params
+from app.ml.contract.params import MaxFeatures, Params
 from app.ml.numerics.trees.binning import MAX_BYTE_BINS
 
 
@@ -91,6 +91,28 @@ class BoostingParams(Params):
         le=1e100,
         description="Penalty on the values of leaves, beside the sum (not the mean) of the losses: minimises "
         "Σ weight·loss + l1·Σ |value|, beside that of `l2`.",
+    )
+    max_samples: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Rows that each tree grows from, as a share of all rows, drawn without replacement.",
+    )
+    max_features_tree: MaxFeatures | None = Field(
+        None, description="Columns that each tree may split, drawn anew: a number or a share; null: all."
+    )
+    max_features: MaxFeatures | None = Field(
+        None,
+        description="Columns that each node may split, drawn of those of its tree: a number or a share; null: all.",
+    )
+    extra_trees: bool = Field(
+        False, description="Each node tries one drawn threshold of a numeric column instead of all thresholds."
+    )
+    min_impurity_decrease: float = Field(
+        0.0,
+        ge=0,
+        le=1e100,
+        description="Smallest decrease of impurity by a split: of the mean loss of the tree's rows, to second order.",
     )
     monotone: dict[str, Literal[-1, 0, 1]] = Field(
         {},

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ml.contract.algorithm import Vector
+from app.ml.contract.algorithm import Labels, Vector
 from app.ml.contract.threads import count_threads, run_at_once
 from app.ml.numerics.boosting.compiled.grow import COUNTED, FEWER, KEPT, LEAF, PLACE, STAGE, WAITING, boost
 from app.ml.numerics.boosting.compiled.rows import (
@@ -107,6 +107,7 @@ class Booster:
         """
         n, width = table.codes.shape
         self._table, self._train_mask, self._limits = table, train_mask, limits
+        self._bag, self._trees = train_mask, 0
         self._bounds, self._halves = bounds, 1 + bounds.twofold
         self._rows, self._spare = np.empty(n, np.int32), np.empty(-(-n // PARTS), np.int32)
         room = max(POOL, table.codes.nbytes // 10) // min(sums, 2) // (8 * width * CELLS)
@@ -122,6 +123,12 @@ class Booster:
             np.empty((limits.max_leaves, 8), np.int64),
             np.empty((limits.max_leaves, 6)),
         )
+
+    def next_bag(self, numbers: Labels) -> NDArray[np.bool_]:
+        """(n,) the rows that the next tree grows from. numbers: (n,) names of the rows."""
+        self._trees += 1
+        self._bag = self._bounds.bag(self._trees, numbers, self._train_mask)
+        return self._bag
 
     def grow(self, slopes: Slopes, raw: Sums, leaf_value: LeafValue | None = None) -> tuple[Trees, Vector]:
         """One tree, and the gain of each of its splits; adds its values to `raw` (n,) of the rows it grew from.
@@ -143,13 +150,13 @@ class Booster:
         most = n if threads == 1 else 2 * len(self._spare)
         self._progress[:] = 0
         arguments = [
-            *(codes.view(np.uint64), codes, self._bytes, bins, start, low, high, levels, self._train_mask),
+            *(codes.view(np.uint64), codes, self._bytes, bins, start, low, high, levels, self._bag),
             *(self._rows, self._spare, *slopes.arguments, self._pool),
             *(bits, steep, curved, limits.l2 * bent, limits.min_samples_leaf, least_curvature),
             *(limits.category_smoothing * bent, limits.category_l2 * bent),
             *(limits.category_smoothing, limits.max_leaves, limits.max_depth, self._leaf_rows),
             *(*self._scratch, self._sides, self._progress, most, self._leaf_states, self._leaf_numbers, self._owner),
-            *self._bounds.arguments(slopes, len(bins)),
+            *self._bounds.arguments(slopes, len(bins), self._trees, self._weight_of_bag(slopes)),
         ]
         while (size := boost(*arguments)) == WAITING:
             self._count_at_once(threads, (*slopes.arguments, bits, steep, curved))
@@ -174,6 +181,12 @@ class Booster:
 
         run_at_once([partial(settle, slice(first, None, threads)) for first in range(threads)])
         return tree, gain / slopes.unit / slopes.unit * slopes.curvature_unit * slopes.weight
+
+    def _weight_of_bag(self, slopes: Slopes) -> float:
+        """Sum of the weights of the rows of the tree, where a bound needs it."""
+        if not self._bounds.min_decrease:
+            return 0.0
+        return float(slopes.weights[self._bag].sum() if slopes.weights.size else slopes.weight * self._bag.sum())
 
     def _leaf_values(
         self,

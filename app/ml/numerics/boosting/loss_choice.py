@@ -11,6 +11,7 @@ from app.base.faults import Fault, place
 from app.base.suggestions import no_such
 from app.ml.contract.algorithm import Data, Inputs, Matrix, Vector
 from app.ml.contract.columns import ColumnKind
+from app.ml.contract.params import feature_count
 from app.ml.contract.response_metric import ResponseMetric
 from app.ml.numerics.boosting.boosting_params import BoostingParams
 from app.ml.numerics.boosting.boosting_rows import best_base
@@ -26,7 +27,7 @@ from app.ml.numerics.boosting.response_losses import (
     huber_delta,
 )
 from app.ml.numerics.boosting.response_sums import ResponseSums
-from app.ml.numerics.boosting.step_bounds import StepBounds
+from app.ml.numerics.boosting.step_bounds import MAX_COLUMNS, StepBounds
 
 LOG_LINKS = frozenset({"poisson", "gamma", "tweedie"})
 """Losses whose sum of trees is the logarithm of the expected number."""
@@ -119,7 +120,7 @@ def row_sums(losses: Sequence[ResponseLoss], data: Data, base: Vector, classes: 
     return ResponseSums.of(losses, data, base, offset) if losses else RowSums.of(data, base, classes, offset)
 
 
-def step_bounds(params: BoostingParams, data: Data, *, twofold: bool) -> StepBounds:
+def step_bounds(params: BoostingParams, data: Data, rng: np.random.Generator, *, twofold: bool) -> StepBounds:
     """Bounds of the steps of a fit of these rows. twofold: slopes have curvatures of their own."""
     by_default = LOG_STEP if data.task.of_numbers and params.loss in LOG_LINKS else math.inf
     max_step = by_default if params.max_delta_step is None else params.max_delta_step
@@ -127,7 +128,25 @@ def step_bounds(params: BoostingParams, data: Data, *, twofold: bool) -> StepBou
     directions = tuple(params.monotone.get(name, 0) for name in _named_columns(data, params.monotone))
     names = _named_columns(data, [name for group in params.interactions for name in group])
     groups = tuple(sum(1 << g for g, group in enumerate(params.interactions) if name in group) for name in names)
-    return StepBounds(params.l1, max_step, twofold, offset, directions if any(directions) else (), groups)
+    width, every = data.x.shape[1] - (offset is not None), MAX_COLUMNS
+    of_tree = every if params.max_features_tree is None else feature_count(params.max_features_tree, width)
+    of_node = every if params.max_features is None else feature_count(params.max_features, min(of_tree, width))
+    drawn = params.max_samples < 1 or params.extra_trees or min(of_tree, of_node) < every
+    squared = data.task.of_numbers and params.loss == "squared"
+    return StepBounds(
+        params.l1,
+        max_step,
+        twofold,
+        offset,
+        directions if any(directions) else (),
+        groups,
+        params.min_impurity_decrease * (1 if squared else 2),
+        params.max_samples,
+        of_tree,
+        of_node,
+        params.extra_trees,
+        int(rng.integers(2**62)) if drawn else 0,
+    )
 
 
 def _named_columns(data: Data, wanted: Collection[str]) -> tuple[str, ...]:

@@ -6,14 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.base.errors import InvalidData
-from app.ml.contract.algorithm import Vector
-from app.ml.numerics.boosting.compiled.bounded_splits import ANY_GROUP
+from app.ml.contract.algorithm import Labels, Vector
+from app.ml.numerics.boosting.compiled.bounded_splits import ANY_GROUP, draw_rows, draw_tree_columns
 from app.ml.numerics.boosting.ordered_leaves import prove_order
 from app.ml.numerics.trees.forest import Trees
 
 if TYPE_CHECKING:
     from app.ml.numerics.boosting.gradient_trees import Slopes
 
+MAX_COLUMNS = 2**31
 NO_DRAWS: NDArray[np.int64] = np.zeros(0, np.int64)
 
 
@@ -33,21 +34,47 @@ class StepBounds(NamedTuple):
     groups: tuple[int, ...] = ()
     """(d,) the groups of each column as bits, 0 of one that stands alone; none: all may interact."""
 
+    min_decrease: float = 0.0
+    """Smallest decrease of the mean loss by a split, in units of the gain of a split."""
+    max_samples: float = 1.0
+    """Share of the rows of each tree."""
+    tree_columns: int = MAX_COLUMNS
+    node_columns: int = MAX_COLUMNS
+    """Columns that a tree, and a node, may split."""
+    extra_trees: bool = False
+    seed: int = 0
+    """Of the draws."""
+
     @property
     def apply(self) -> bool:
         """True if anything is bounded or drawn."""
         return self != NO_BOUNDS
 
-    def arguments(self, slopes: "Slopes", columns: int) -> tuple[Any, ...]:
-        """Penalties, columns, columns of the tree, and draws, as `boost` takes them."""
+    def bag(self, tree: int, numbers: Labels, train_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(n,) the rows that this tree grows from, of those of `train_mask`; numbers: (n,) names of the rows."""
+        if self.max_samples == 1:
+            return train_mask
+        draws = np.empty(numbers.size)
+        draw_rows(self.seed, tree, numbers, draws)
+        bag: NDArray[np.bool_] = (draws < self.max_samples) & train_mask
+        return bag if bag.any() else train_mask
+
+    def arguments(self, slopes: "Slopes", columns: int, tree: int, weight: float) -> tuple[Any, ...]:
+        """Penalties, columns, columns of the tree, and draws, as `boost` takes them. weight: of the tree's rows."""
         width = columns if self.apply else 0
         settings, every = np.zeros((2, width), np.int64), np.ones(width, np.bool_)
         settings[0], settings[1] = self.directions or 0, self.groups or ANY_GROUP
         if self.offset_column is not None:
             every[self.offset_column] = False
-        draws = np.array([0, 0, columns, False, self.twofold], np.int64) if self.apply else NO_DRAWS
+        if self.tree_columns < columns and self.apply:
+            drawn = np.empty(columns)
+            draw_tree_columns(self.seed, tree, drawn)
+            drawn[~every] = np.inf
+            every &= drawn <= np.sort(drawn)[max(self.tree_columns, 1) - 1]
+        draws = np.array([self.seed, tree, self.node_columns, self.extra_trees, self.twofold], np.int64)
+        least = self.min_decrease * weight * slopes.unit**2 / slopes.curvature_unit / slopes.weight
         l1, max_step = self._scaled(slopes)
-        return (l1, max_step, 0.0), settings, every, draws
+        return (l1, max_step, least), settings, every, draws if self.apply else NO_DRAWS
 
     def proved(self, trees: Trees) -> NDArray[np.int64] | None:
         """The directions (d,) that these trees have, None without any. Raises InvalidData where one has not."""
