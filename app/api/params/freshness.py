@@ -1,16 +1,17 @@
 """Headers for the revision or the version that a caller knows of, and for the age of the replica's copy of it."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Header
 
 from app.services.predictions.predictions import Served
 
+_Smallest = partial(Header, ge=1, lt=2**31)
+"""A header with a whole number from 1 on that a column of the database holds."""
 MinRevision = Annotated[
     int | None,
-    Header(
-        ge=1,
-        lt=2**31,
+    _Smallest(
         description="Smallest acceptable revision of the alias, as the move of an alias returns it; an older one is "
         "read anew from the database. Without `alias` it refers to `champion`.",
     ),
@@ -18,9 +19,7 @@ MinRevision = Annotated[
 """With a default of None: `x_min_revision: MinRevision = None`."""
 MinVersion = Annotated[
     int | None,
-    Header(
-        ge=1,
-        lt=2**31,
+    _Smallest(
         description="Version that the caller knows to exist, as a job that succeeded names it: where the newest "
         "version predicts, an older one is read anew from the database. Without meaning where `champion` is set; "
         "a version that was deleted since is no fault.",
