@@ -22,7 +22,7 @@ def fitted(data, seed=0, **params):
 
 
 def test_philox_has_its_published_numbers():
-    """Known answers of Random123: counters and keys of zeros."""
+    """Published numbers of Random123: counters and keys of zeros."""
     assert philox(0, 0, 0, 0, 0) == pytest.approx((0x6627E8D5 + 0xE169C58D / 2**32) / 2**32, abs=1e-15)
 
 

@@ -43,7 +43,7 @@ class StepBounds(NamedTuple):
     """Columns that a tree, and a node, may split."""
     extra_trees: bool = False
     seed: int = 0
-    """Of the draws."""
+    """Seed of the draws."""
 
     @property
     def apply(self) -> bool:
