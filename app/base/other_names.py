@@ -41,5 +41,7 @@ _NAMES = {
     "svr": ("linearsvr", "supportvectorregression"),
     "committee": ("voting", "votingclassifier", "votingregressor"),
 }
-OTHER_NAMES: Mapping[str, str] = MappingProxyType({name: own for own, names in _NAMES.items() for name in names})
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {name: name_here for name_here, names in _NAMES.items() for name in names}
+)
 """By the name without upper case, spaces, hyphens and underscores."""

@@ -38,16 +38,16 @@ def _no_id(name: str) -> str:
 def _dataset(value: object) -> UUID | str:
     if isinstance(value, UUID):
         return value
-    if isinstance(value, str) and (found := as_id(value) or (is_dataset_name(value) and value)):
-        return found
+    if isinstance(value, str) and (name := as_id(value) or (is_dataset_name(value) and value)):
+        return name
     raise ValueError("It should be the id or the name of a dataset.")
 
 
 def _job(value: object) -> UUID | str:
     if isinstance(value, UUID):
         return value
-    if isinstance(value, str) and (found := as_id(value) or (re.fullmatch(JOB_NAME, value) and value)):
-        return found
+    if isinstance(value, str) and (name := as_id(value) or (re.fullmatch(JOB_NAME, value) and value)):
+        return name
     raise ValueError("It should be the id or the name of a job.")
 
 

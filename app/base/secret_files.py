@@ -23,5 +23,5 @@ class SecretFiles(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         fields = self.settings_cls.model_fields.items()
-        found = {name: self.get_field_value(field, name)[0] for name, field in fields}
-        return {name: value for name, value in found.items() if value is not None}
+        values = {name: self.get_field_value(field, name)[0] for name, field in fields}
+        return {name: value for name, value in values.items() if value is not None}

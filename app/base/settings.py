@@ -41,9 +41,9 @@ class Settings(ValidatedCopy, BaseSettings):
 
     @model_validator(mode="after")
     def _both_or_neither(self) -> Self:
-        for one, other in (("tls_cert", "tls_key"), ("oidc_issuer", "oidc_audience")):
-            if (getattr(self, one) is None) != (getattr(self, other) is None):
-                names = f"VALIANT_{one.upper()} and VALIANT_{other.upper()}"
+        for first, other in (("tls_cert", "tls_key"), ("oidc_issuer", "oidc_audience")):
+            if (getattr(self, first) is None) != (getattr(self, other) is None):
+                names = f"VALIANT_{first.upper()} and VALIANT_{other.upper()}"
                 raise ValueError(f"{names} belong together: set both or neither.")
         return self
 

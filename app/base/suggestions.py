@@ -70,8 +70,8 @@ def closest(name: object, names: Iterable[str]) -> str | None:
         return other_name
     near = (other for other in names if other and abs(len(other) - len(name)) <= 2 + len(name) // 2)
     by_key = {other.casefold(): other for other in islice(near, MOST)}
-    found = get_close_matches(name.casefold(), by_key, n=1)
-    return by_key[found[0]] if found else None
+    matches = get_close_matches(name.casefold(), by_key, n=1)
+    return by_key[matches[0]] if matches else None
 
 
 def one_of(name: object, names: Iterable[str]) -> str:
@@ -80,8 +80,8 @@ def one_of(name: object, names: Iterable[str]) -> str:
     >>> one_of("x", ["area", "price"])
     '; known are area, price.'
     """
-    known = list(names)
-    near = closest(name, known)
-    if near is None and 0 < len(known) <= LISTED:
-        return f"; known are {', '.join(known)}."
+    all_names = list(names)
+    near = closest(name, all_names)
+    if near is None and 0 < len(all_names) <= LISTED:
+        return f"; known are {', '.join(all_names)}."
     return _proposal(near)

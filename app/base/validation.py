@@ -96,16 +96,20 @@ def validation_faults(errors: Sequence[Mapping[str, Any]], kind: Any = None) -> 
         where, *steps = error["loc"]
         if where in OUTSIDE:
             name = str(steps[0]).title() if where == "header" else steps[0]
-            found = _Found((where, name, *steps[1:]), (), alternative=False)
+            location = _Found((where, name, *steps[1:]), (), alternative=False)
         else:
-            found = _locate(kind, steps, error["type"])
-        fault = Fault(_cut(place(*found.steps)), sentence(error, found.models), error["type"])
+            location = _locate(kind, steps, error["type"])
+        fault = Fault(_cut(place(*location.steps)), sentence(error, location.models), error["type"])
         before = faults.setdefault(fault.pointer, [])
-        if not before or found.alternative:
+        if not before or location.alternative:
             before.append(fault)
-        if found.alternative:
+        if location.alternative:
             others.add(fault.pointer)
-    return [_joined(several) for at, several in faults.items() if at not in others or not _fits_one(at, faults)]
+    return [
+        _joined(several)
+        for pointer, several in faults.items()
+        if pointer not in others or not _fits_one(pointer, faults)
+    ]
 
 
 def _fits_one(pointer: str, faults: Iterable[str]) -> bool:
@@ -118,20 +122,20 @@ def in_document_order(faults: Iterable[Fault], body: object) -> list[Fault]:
     places: dict[int, dict[str, int]] = {}
 
     def position(fault: Fault) -> list[int]:
-        here, found = body, list[int]()
+        here, positions = body, list[int]()
         for step in steps_of(fault.pointer):
             if isinstance(here, dict):
                 if id(here) not in places:
                     places[id(here)] = {key: place for place, key in enumerate(here)}
-                outside = not found and step in OUTSIDE
-                found.append(places[id(here)].get(step, -1 if outside else len(here)))
+                outside = not positions and step in OUTSIDE
+                positions.append(places[id(here)].get(step, -1 if outside else len(here)))
                 here = here.get(step)
             elif isinstance(here, list) and step.isdecimal():
-                found.append(int(step))
+                positions.append(int(step))
                 here = here[int(step)] if int(step) < len(here) else None
             else:
                 break
-        return found
+        return positions
 
     return sorted(dict.fromkeys(faults), key=position)
 
@@ -143,8 +147,8 @@ def sentence(error: Mapping[str, Any], models: Sequence[type[BaseModel]] = ()) -
         return str(context["error"])
     if kind in {"enum", "literal_error", "union_tag_invalid"}:
         expected = re.findall(r"'([^']*)'|(?:^|, | or )([^', ]+)", context.get("expected") or context["expected_tags"])
-        given = context.get("tag", error.get("input"))
-        return _choice(given, [text or bare for text, bare in expected])
+        value = context.get("tag", error.get("input"))
+        return _choice(value, [text or bare for text, bare in expected])
     if kind == "extra_forbidden":
         names = dict.fromkeys(name for model in models for name in model.model_fields)
         return f"Is no known field{one_of(error['loc'][-1], names)}"
@@ -155,8 +159,8 @@ def sentence(error: Mapping[str, Any], models: Sequence[type[BaseModel]] = ()) -
     return NO_TEXT if kind in PYDANTICS else str(error["msg"])
 
 
-def _choice(given: object, names: Sequence[str]) -> str:
-    near = closest(given, names) if len(names) > 1 else None
+def _choice(value: object, names: Sequence[str]) -> str:
+    near = closest(value, names) if len(names) > 1 else None
     if near is not None and len(names) > LISTED:
         return f"Is none of the {len(names)} names that are known here; did you mean '{near}'?"
     text = f"Must be one of {', '.join(names)}" if len(names) > 1 else f"Must be {names[0]}"
@@ -180,8 +184,8 @@ def _joined(faults: Sequence[Fault]) -> Fault:
     if len(texts) == 1:
         return faults[0]
     first, *others = (text.removesuffix(".") for text in texts)
-    rest = [f"or {text[:1].lower()}{text[1:]}" for text in others]
-    return Fault(faults[0].pointer, f"{'; '.join([first, *rest])}.", "no_alternative_fits")
+    alternatives = [f"or {text[:1].lower()}{text[1:]}" for text in others]
+    return Fault(faults[0].pointer, f"{'; '.join([first, *alternatives])}.", "no_alternative_fits")
 
 
 def _cut(pointer: str) -> str:
@@ -195,14 +199,14 @@ def _locate(kind: Any, loc: Sequence[str | int], error: str) -> _Found:
     for step in loc:
         here, alternative_before, alternative = list(_members(here)), alternative, False
         if isinstance(step, str) and len(here) > 1 and not alternative_before:
-            here, alternative = [one for one in here if step in _labels(one)] or here, True
+            here, alternative = [kind_ for kind_ in here if step in _labels(kind_)] or here, True
             continue
         if step != "[key]":
             steps.append(step)
-        parents, here = here, [inner for one in here for inner in _inner(one, step)]
+        parents, here = here, [inner for kind_ in here for inner in _inner(kind_, step)]
     if error.startswith("union_tag"):
-        steps.append(next((_tag(one) for one in _members(here) if _tag(one)), "name"))
-    return _Found(tuple(steps), tuple(one for one in parents if _is_model(one)), alternative)
+        steps.append(next((_tag(member) for member in _members(here) if _tag(member)), "name"))
+    return _Found(tuple(steps), tuple(kind_ for kind_ in parents if _is_model(kind_)), alternative)
 
 
 def _members(kinds: Sequence[Any]) -> Iterator[Any]:
@@ -213,7 +217,7 @@ def _members(kinds: Sequence[Any]) -> Iterator[Any]:
         elif get_origin(kind) is Annotated:
             yield from _members([get_args(kind)[0]])
         elif get_origin(kind) in {Union, UnionType}:
-            yield from _members([one for one in get_args(kind) if one is not NoneType])
+            yield from _members([member for member in get_args(kind) if member is not NoneType])
         elif _is_model(kind) and issubclass(kind, RootModel):
             yield from _members([kind.model_fields["root"].annotation])
         else:

@@ -33,11 +33,11 @@ class Wire(ValidatedCopy, BaseModel):
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The schema of what `_omit_unknown` writes."""
         schema = handler(core)
-        own = handler.resolve_ref_schema(schema)
+        schema_ = handler.resolve_ref_schema(schema)
         for name, field in cls.model_fields.items():
-            if field.default is None and name in own.get("properties", {}):
-                own["properties"][name] = without_null(own["properties"][name])
-                own["required"] = [other for other in own.get("required", []) if other != name]
+            if field.default is None and name in schema_.get("properties", {}):
+                schema_["properties"][name] = without_null(schema_["properties"][name])
+                schema_["required"] = [other for other in schema_.get("required", []) if other != name]
         return schema
 
 
@@ -48,11 +48,11 @@ def _optional_fields(kind: type[BaseModel]) -> frozenset[str]:
 
 def without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
     """The schema of a value that is there, from that of a value or null."""
-    rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
+    others = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
     members: list[JsonSchemaValue] = [member for member in schema.get("anyOf", []) if member != {"type": "null"}]
     if len(members) == 1:
-        return members[0] | rest
-    return rest | {"anyOf": members} if members else rest
+        return members[0] | others
+    return others | {"anyOf": members} if members else others
 
 
 WRITTEN = frozenset({"uuid", "datetime", "date", "time", "timedelta", "enum", "tuple"})

@@ -97,7 +97,7 @@ class _Show(NamedTuple):
     def _some_rows(self, dataset: Mapping[str, Any]) -> list[dict[str, Any]]:
         """A few rows from all over the table."""
         places = [number * dataset["rows"] // SHOWN_ROWS for number in range(SHOWN_ROWS)]
-        windows = (self._call("GET", f"/v1/datasets/{dataset['id']}/rows?offset={at}&limit=1") for at in places)
+        windows = (self._call("GET", f"/v1/datasets/{dataset['id']}/rows?offset={offset}&limit=1") for offset in places)
         return [dict(zip(window["columns"], window["data"][0], strict=True)) for window in windows]
 
     def _finished(self, job: dict[str, Any]) -> dict[str, Any]:

@@ -24,8 +24,8 @@ def api(settings: Settings, folder: Folder, *, to_terminal: bool) -> Child:
 def worker(settings: Settings, folder: Folder, *, number: int = 1, to_terminal: bool = False) -> Child:
     port = settings.worker_metrics_port
     beat = folder.run / f"worker-{number}.beat"
-    own = settings.model_copy(update={"worker_metrics_port": port and port + number - 1, "beat_file": beat})
-    child = _process("worker", own, folder, number=number, to_terminal=to_terminal)
+    worker_settings = settings.model_copy(update={"worker_metrics_port": port and port + number - 1, "beat_file": beat})
+    child = _process("worker", worker_settings, folder, number=number, to_terminal=to_terminal)
     child.ready, child.beat = lambda: child.seen_at is not None, beat
     return child
 

@@ -85,12 +85,12 @@ def running(settings: Settings, *, workers: int, to_terminal: bool) -> Iterator[
         _wait_for_room(reserve)
         with ExitStack() as undo:
             try:
-                stack, own = _start(settings, undo, workers=workers, to_terminal=to_terminal)
+                stack, children = _start(settings, undo, workers=workers, to_terminal=to_terminal)
             except (StartFailed, OSError, SQLAlchemyError):
                 if not reserve.short:
                     raise
                 continue
-            yield Running(stack.settings, [*stack.servers.values(), *own], reserve)
+            yield Running(stack.settings, [*stack.servers.values(), *children], reserve)
             return
 
 
@@ -102,19 +102,19 @@ def _start(settings: Settings, undo: ExitStack, *, workers: int, to_terminal: bo
     if repaired := upgrade(stack.settings.database_url.get_secret_value()):
         report(f"The database was repaired: {repaired}.")
     hasty = _hasty(stack.settings, workers)
-    own = [
+    children = [
         processes.api(hasty, stack.folder, to_terminal=to_terminal),
         *(
             processes.worker(hasty, stack.folder, number=number, to_terminal=to_terminal)
             for number in range(1, workers + 1)
         ),
     ]
-    undo.callback(stop_all, own)
-    for child in own:
+    undo.callback(stop_all, children)
+    for child in children:
         child.spawn()
-    for child in own:
+    for child in children:
         child.wait()
-    return stack, own
+    return stack, children
 
 
 def _hasty(settings: Settings, workers: int) -> Settings:

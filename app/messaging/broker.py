@@ -138,6 +138,6 @@ def mend(celery: Celery) -> bool:
 def _mend(channel: Channel) -> None:
     with channel.conn_or_acquire() as client:
         for key, right in channel.types().items():
-            if found := client.eval(DROP_OTHER_TYPE, 1, key, right):
+            if dropped := client.eval(DROP_OTHER_TYPE, 1, key, right):
                 DROPPED["key"] += 1
-                log.warning("key_dropped", key=key, type=found.decode())
+                log.warning("key_dropped", key=key, type=dropped.decode())

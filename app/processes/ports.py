@@ -43,10 +43,10 @@ def demand_keys(settings: Settings) -> None:
 def is_loopback(host: str) -> bool:
     """True if only this machine reaches what listens on it. Nothing, as for all addresses, is not."""
     try:
-        found = {address[0] for *_, address in socket.getaddrinfo(host or None, 0, flags=socket.AI_PASSIVE)}
+        addresses = {address[0] for *_, address in socket.getaddrinfo(host or None, 0, flags=socket.AI_PASSIVE)}
     except OSError:
         return False
-    return all(ipaddress.ip_address(str(address).partition("%")[0]).is_loopback for address in found)
+    return all(ipaddress.ip_address(str(address).partition("%")[0]).is_loopback for address in addresses)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -67,10 +67,10 @@ class Preferences:
         def add(w: Work) -> StoredPreference:
             if key is not None:
                 w.preferences.lock_key(key)
-                if (found := w.preferences.opened(key)) is not None:
-                    if found[1] != request_hash:
+                if (opened := w.preferences.opened(key)) is not None:
+                    if opened[1] != request_hash:
                         raise IdempotencyConflict
-                    return w.preferences.get(found[0])
+                    return w.preferences.get(opened[0])
             w.audit.note_created(f"/v1/preferences/{preference_id}")
             return w.preferences.add(
                 preference_id,
@@ -78,7 +78,7 @@ class Preferences:
                 goals=[goal.model_dump() for goal in made.goals],
                 l2=spec.l2,
                 optimise=made.optimise,
-                candidates=[one.model_dump() for one in made.candidates],
+                candidates=[candidate.model_dump() for candidate in made.candidates],
                 request_hash=request_hash,
                 key=key,
             )
@@ -88,7 +88,7 @@ class Preferences:
     def page(self, limit: int, cursor: str | None = None) -> PreferencePage:
         with self._work() as w:
             items, next_cursor = w.preferences.page(limit, cursor)
-        return PreferencePage(items=[Preference(**_described(one)) for one in items], next_cursor=next_cursor)
+        return PreferencePage(items=[Preference(**_described(item)) for item in items], next_cursor=next_cursor)
 
     def get(self, preference_id: UUID) -> PreferenceDetail:
         """Raises PreferenceNotFound."""
@@ -111,17 +111,17 @@ class Preferences:
         request_hash = _fingerprint(request.model_dump(mode="json"))
 
         def take(w: Work) -> StoredPreference:
-            stored, kept = w.preferences.locked(preference_id)
-            before = _taken(stored, kept, request, key, request_hash)
+            stored, earlier = w.preferences.locked(preference_id)
+            before = _taken(stored, earlier, request, key, request_hash)
             if before is not None:
                 return stored.at(before)
             if faults := [*_faults(stored, request)]:
                 raise InvalidRequest(faults=faults)
             return w.preferences.append(
                 preference_id,
-                [one.model_dump() for one in request.candidates],
-                [one.model_dump() for one in request.comparisons],
-                _kept(kept, key, stored.revision + 1, request_hash),
+                [candidate.model_dump() for candidate in request.candidates],
+                [comparison.model_dump() for comparison in request.comparisons],
+                _kept(earlier, key, stored.revision + 1, request_hash),
             )
 
         return _learned(self._work.retry(take, seconds=SECONDS))
@@ -135,8 +135,8 @@ class Preferences:
             raise InvalidRequest(faults=[Fault("", "Give goals and candidates, or a job alone.")])
         names = [goal.name for goal in goals]
         faults = [
-            Fault(f"/goals/{at}/name", "Another goal has the same name.", "duplicate")
-            for at, name in enumerate(names)
+            Fault(f"/goals/{index}/name", "Another goal has the same name.", "duplicate")
+            for index, name in enumerate(names)
             if names.count(name) > 1
         ]
         faults += _value_faults(names, candidates)
@@ -160,13 +160,13 @@ class Preferences:
 
 
 def _value_faults(names: Sequence[str], candidates: Sequence[Candidate]) -> Iterator[Fault]:
-    for at, one in enumerate(candidates):
-        missing = [name for name in names if name not in one.values]
+    for index, candidate in enumerate(candidates):
+        missing = [name for name in names if name not in candidate.values]
         if missing:
-            yield Fault(f"/candidates/{at}/values", f"It has no value of {', '.join(missing)}.", "missing")
-        for name in one.values:
+            yield Fault(f"/candidates/{index}/values", f"It has no value of {', '.join(missing)}.", "missing")
+        for name in candidate.values:
             if name not in names:
-                yield Fault(place("candidates", at, "values", name), "There is no such goal.", "unknown_goal")
+                yield Fault(place("candidates", index, "values", name), "There is no such goal.", "unknown_goal")
 
 
 def _faults(stored: StoredPreference, request: ComparisonsRequest) -> Iterator[Fault]:
@@ -178,37 +178,37 @@ def _faults(stored: StoredPreference, request: ComparisonsRequest) -> Iterator[F
         yield Fault("/candidates", f"They would be {count}; at most {MOST_CANDIDATES} are compared.", "too_many")
     if len(stored.comparisons) + len(request.comparisons) > MOST_COMPARISONS:
         yield Fault("/comparisons", f"At most {MOST_COMPARISONS} are taken.", "too_many")
-    for at, one in enumerate(request.comparisons):
-        for end, number in (("first", one.first), ("second", one.second)):
+    for index, comparison in enumerate(request.comparisons):
+        for end, number in (("first", comparison.first), ("second", comparison.second)):
             if number >= count:
-                yield Fault(f"/comparisons/{at}/{end}", f"Candidates have numbers from 0 to {count - 1}.", "unknown")
-        if one.first == one.second:
-            yield Fault(f"/comparisons/{at}/second", "A candidate is compared with another one.")
+                yield Fault(f"/comparisons/{index}/{end}", f"Candidates have numbers from 0 to {count - 1}.", "unknown")
+        if comparison.first == comparison.second:
+            yield Fault(f"/comparisons/{index}/second", "A candidate is compared with another one.")
 
 
 def _taken(
-    stored: StoredPreference, kept: KeptRequests, request: ComparisonsRequest, key: str | None, request_hash: str
+    stored: StoredPreference, requests: KeptRequests, request: ComparisonsRequest, key: str | None, request_hash: str
 ) -> int | None:
     """The revision that this request made before; None: it is to be taken. Raises where it is refused."""
-    if key is not None and key in kept.keys:
-        revision, known = kept.keys[key]
-        if known != request_hash:
+    if key is not None and key in requests.keys:
+        revision, earlier_hash = requests.keys[key]
+        if earlier_hash != request_hash:
             raise IdempotencyConflict
         return int(revision)
     if request.revision in {None, stored.revision}:
         return None
-    if key is None and request.revision == stored.revision - 1 and kept.last_hash == request_hash:
+    if key is None and request.revision == stored.revision - 1 and requests.last_hash == request_hash:
         return stored.revision
     detail = f"It must be {stored.revision}."
     raise PreferenceChanged(f"They have revision {stored.revision}.", faults=[Fault("/revision", detail, "stale")])
 
 
-def _kept(kept: KeptRequests, key: str | None, revision: int, request_hash: str) -> KeptRequests:
-    keys = dict(kept.keys)
+def _kept(requests: KeptRequests, key: str | None, revision: int, request_hash: str) -> KeptRequests:
+    keys = dict(requests.keys)
     if key is not None:
         keys[key] = [revision, request_hash]
-    newest = sorted(keys, key=lambda one: keys[one][0])[-KEYS:]
-    return KeptRequests({one: keys[one] for one in newest}, request_hash)
+    newest = sorted(keys, key=lambda key_: keys[key_][0])[-KEYS:]
+    return KeptRequests({key_: keys[key_] for key_ in newest}, request_hash)
 
 
 def _described(stored: StoredPreference) -> dict[str, Any]:
@@ -225,33 +225,33 @@ def _described(stored: StoredPreference) -> dict[str, Any]:
 
 
 def _detail(stored: StoredPreference) -> PreferenceDetail:
-    given = [PairComparison.model_validate(one) for _, one in stored.comparisons]
-    return PreferenceDetail(**_described(stored), l2=stored.l2, given=given, learned=_learned(stored))
+    comparisons = [PairComparison.model_validate(comparison) for _, comparison in stored.comparisons]
+    return PreferenceDetail(**_described(stored), l2=stored.l2, given=comparisons, learned=_learned(stored))
 
 
 def _learned(stored: StoredPreference) -> LearnedPreferences:
     study = PreferenceStudy(
         [PreferenceGoal.model_validate(goal) for goal in stored.goals],
-        [Candidate.model_validate(one) for _, one in stored.candidates],
-        [PairComparison.model_validate(one) for _, one in stored.comparisons],
+        [Candidate.model_validate(candidate) for _, candidate in stored.candidates],
+        [PairComparison.model_validate(comparison) for _, comparison in stored.comparisons],
         stored.l2,
     )
-    found = study.learned()
-    pair = found.next_pair()
+    learned = study.learned()
+    pair = learned.next_pair()
     return LearnedPreferences(
         preference=stored.id,
         revision=stored.revision,
         comparisons=len(stored.comparisons),
-        contradicted=found.contradicted,
-        weights=[*_weights(study.goals, found)],
-        candidates=[*_candidates(study.candidates, found)],
+        contradicted=learned.contradicted,
+        weights=[*_weights(study.goals, learned)],
+        candidates=[*_candidates(study.candidates, learned)],
         next_pair=None if pair is None else NextPair(**pair._asdict()),
-        optimise=None if stored.optimise is None else _weighted(stored.optimise, found.mean.tolist()),
+        optimise=None if stored.optimise is None else _weighted(stored.optimise, learned.mean.tolist()),
     )
 
 
-def _weights(goals: Sequence[PreferenceGoal], found: LearnedWeights) -> Iterator[GoalWeight]:
-    numbers = (found.mean.tolist(), found.errors.tolist(), found.positive.tolist(), found.shares.tolist())
+def _weights(goals: Sequence[PreferenceGoal], learned: LearnedWeights) -> Iterator[GoalWeight]:
+    numbers = (learned.mean.tolist(), learned.errors.tolist(), learned.positive.tolist(), learned.shares.tolist())
     for goal, weight, error, positive, share in zip(goals, *numbers, strict=True):
         yield GoalWeight(
             name=goal.name,
@@ -266,15 +266,15 @@ def _weights(goals: Sequence[PreferenceGoal], found: LearnedWeights) -> Iterator
         )
 
 
-def _candidates(candidates: Sequence[Candidate], found: LearnedWeights) -> Iterator[CandidateUtility]:
-    for number in (-found.utilities).argsort(kind="stable").tolist():
-        one = candidates[number]
+def _candidates(candidates: Sequence[Candidate], learned: LearnedWeights) -> Iterator[CandidateUtility]:
+    for number in (-learned.utilities).argsort(kind="stable").tolist():
+        candidate = candidates[number]
         yield CandidateUtility(
             number=number,
-            values=one.values,
-            row=one.row,
-            utility=float(found.utilities[number]),
-            probability_best=float(found.best[number]),
+            values=candidate.values,
+            row=candidate.row,
+            utility=float(learned.utilities[number]),
+            probability_best=float(learned.best[number]),
         )
 
 

@@ -54,14 +54,18 @@ class Reviews:
         if predicted.probabilities is None or model.target is None:
             raise ValueError("Only classes are reviewed.")
         by = Rejecting(
-            version.model, version.version, model.target, list(model.classes or ()), [one.name for one in model.inputs]
+            version.model,
+            version.version,
+            model.target,
+            list(model.classes or ()),
+            [column.name for column in model.inputs],
         )
         data = [*_values(incoming, by.columns, rows)]
-        found = [
+        rows_filed = [
             RejectedRow(hashlib.sha256(orjson.dumps(values)).digest(), values, probabilities)
             for values, probabilities in zip(data, predicted.probabilities[rows].tolist(), strict=True)
         ]
-        unique = list({row.digest: row for row in found}.values())
+        unique = list({row.digest: row for row in rows_filed}.values())
 
         def file(w: Work) -> None:
             if w.reviews.waiting() + len(unique) > self._most:
@@ -100,17 +104,17 @@ class Reviews:
         Raises InvalidRequest if there is none, ReviewsChanged if one of them is labelled anew meanwhile.
         """
         with self._work() as w:
-            found = w.reviews.labelled(request.model, EXPORTED, again=request.again)
-        if not found:
+            labelled = w.reviews.labelled(request.model, EXPORTED, again=request.again)
+        if not labelled:
             detail = "No row of the model has a label and is in no dataset yet."
             raise InvalidRequest(faults=[Fault("/model", detail, "nothing_labelled")])
-        newest = max(one.labelled_at for one in found if one.labelled_at is not None)
+        newest = max(review.labelled_at for review in labelled if review.labelled_at is not None)
 
         def note(w: Work, dataset: Dataset) -> None:
-            if not w.reviews.export([one.id for one in found], dataset.id, newest=newest, again=request.again):
+            if not w.reviews.export([review.id for review in labelled], dataset.id, newest=newest, again=request.again):
                 raise ReviewsChanged
 
-        content = _file_of(found)
+        content = _file_of(labelled)
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         with self._datasets.spool() as spool:
             spool.write(content)
@@ -139,9 +143,9 @@ def _values(incoming: Incoming, names: Sequence[str], rows: Labels) -> Iterator[
 def _file_of(reviews: Sequence[Review]) -> bytes:
     """An Arrow file of the inputs of all versions, each null where a version has it not, and of the target."""
     target = reviews[-1].target
-    names = list(dict.fromkeys(name for one in reviews for name in one.row))
-    columns = {name: pa.array([one.row.get(name) for one in reviews]) for name in names}
-    columns[target] = pa.array([one.label for one in reviews])
+    names = list(dict.fromkeys(name for review in reviews for name in review.row))
+    columns = {name: pa.array([review.row.get(name) for review in reviews]) for name in names}
+    columns[target] = pa.array([review.label for review in reviews])
     table, sink = pa.table(columns), io.BytesIO()
     with pa.ipc.new_file(sink, table.schema) as file:
         file.write_table(table)

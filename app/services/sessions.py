@@ -64,10 +64,10 @@ class Sessions:
         def add(w: Work) -> StoredSession:
             if key is not None:
                 w.sessions.lock_key(key)
-                if (found := w.sessions.opened(key)) is not None:
-                    if found[1] != request_hash:
+                if (opened := w.sessions.opened(key)) is not None:
+                    if opened[1] != request_hash:
                         raise IdempotencyConflict
-                    return w.sessions.get(found[0])
+                    return w.sessions.get(opened[0])
             w.audit.note_created(f"/v1/sessions/{session_id}")
             return w.sessions.add(
                 session_id, spec=written, tally=tally, state=encode(state), request_hash=request_hash, key=key
@@ -78,7 +78,7 @@ class Sessions:
     def page(self, limit: int, cursor: str | None = None) -> SessionPage:
         with self._work() as w:
             items, next_cursor = w.sessions.page(limit, cursor)
-        return SessionPage(items=[_described(one) for one in items], next_cursor=next_cursor)
+        return SessionPage(items=[_described(item) for item in items], next_cursor=next_cursor)
 
     def get(self, session_id: UUID) -> SessionDetail:
         """Raises SessionNotFound."""
@@ -86,11 +86,13 @@ class Sessions:
             stored, held = w.sessions.get(session_id), w.sessions.held(session_id)
         session = self._session(held)
         state = decode(session, held.state)
-        own = _described(stored._replace(revision=held.revision)).model_dump()
-        points = [[None if math.isnan(one) else one for one in column] for column in state.rest.curve.values.T.tolist()]
+        fields = _described(stored._replace(revision=held.revision)).model_dump()
+        points = [
+            [None if math.isnan(value) else value for value in column] for column in state.rest.curve.values.T.tolist()
+        ]
         mistakes, loss, regret, bound = points
         return SessionDetail.model_validate(
-            own
+            fields
             | {
                 "counts": counts(session, state).model_dump(),
                 "spec": session.spec.model_dump(mode="json"),
@@ -121,7 +123,7 @@ class Sessions:
             detail = "Send the session's revision, or an Idempotency-Key: else a retry would be learned twice."
             raise InvalidRequest(faults=[Fault("/revision", detail, "missing")])
         request_hash = _fingerprint(request.model_dump(mode="json"))
-        late = [LateLabel(one.number, one.label) for one in request.labels]
+        late = [LateLabel(label.number, label.label) for label in request.labels]
         for _ in range(TRIES):
             held = self._work.retry(lambda w: w.sessions.held(session_id), seconds=SECONDS)
             replay = _replayed(held, request, key, request_hash)
@@ -154,8 +156,8 @@ class Sessions:
 
         def add(w: Work) -> tuple[Publication, bool]:
             w.sessions.held(session_id, locked=True)  # of two that publish, the second finds the first one's version
-            found = w.models.published(request.model, session_id, digest(made.blob))
-            version = found or w.models.add_version(
+            published = w.models.published(request.model, session_id, digest(made.blob))
+            version = published or w.models.add_version(
                 model=request.model,
                 job_id=None,
                 dataset_id=None,
@@ -166,7 +168,7 @@ class Sessions:
             )
             w.quotas.demand(storage_bytes=0, model_versions=0)
             w.audit.note_created(f"/v1/models/{version.model}/versions/{version.version}")
-            return Publication(version=version, hypothesis=request.hypothesis, bound=_bound(made)), found is None
+            return Publication(version=version, hypothesis=request.hypothesis, bound=_bound(made)), published is None
 
         return self._work.retry(add, seconds=SECONDS)
 
@@ -214,19 +216,19 @@ def _described(stored: StoredSession) -> Session:
 
 def _body(request: RoundsRequest) -> Mapping[str, Any]:
     """The rows in one of the forms of a prediction; empty where there are none. Raises InvalidRequest."""
-    given = {name: value for name in ("rows", "columns", "data") if (value := getattr(request, name)) is not None}
-    if given and given.keys() not in ({"rows"}, {"columns", "data"}):
+    values = {name: value for name in ("rows", "columns", "data") if (value := getattr(request, name)) is not None}
+    if values and values.keys() not in ({"rows"}, {"columns", "data"}):
         raise InvalidRequest(faults=[Fault("", "Send rows, or columns and data, not both.")])
-    if not given and not request.labels:
+    if not values and not request.labels:
         raise InvalidRequest(faults=[Fault("", "Send labels of earlier rounds, rows, or columns and data.")])
-    return given
+    return values
 
 
 def _replayed(held: HeldSession, request: RoundsRequest, key: str | None, request_hash: str) -> RoundsResult | None:
     """The response of a request that was learned before; None: it is to be learned. Raises where it is refused."""
     if key is not None and key in held.keys:
-        revision, known = held.keys[key]
-        if known != request_hash:
+        revision, earlier_hash = held.keys[key]
+        if earlier_hash != request_hash:
             raise IdempotencyConflict
         if revision != held.revision:
             raise RoundsApplied(f"They made revision {revision}; the session is at {held.revision}.")
@@ -250,8 +252,8 @@ def _advance(
     keys = dict(held.keys)
     if key is not None:
         keys[key] = [result.revision, request_hash]
-        newest = sorted(keys, key=lambda one: keys[one][0])[-KEYS:]
-        keys = {one: keys[one] for one in newest}
+        newest = sorted(keys, key=lambda key_: keys[key_][0])[-KEYS:]
+        keys = {key_: keys[key_] for key_ in newest}
     written = result.model_dump(mode="json")
     return Advance(encode(state), written["counts"], keys, request_hash, written)
 

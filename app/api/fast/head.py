@@ -26,7 +26,7 @@ OWN = re.compile(
 """Lines that differ with every request or caller. Others of these names, oddly written ones, stay where they are."""
 
 
-def apart(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+def split_own_fields(text: bytes) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """A head without the lines of `OWN`, and their names and values."""
     parts = OWN.split(text)
     if len(parts) == 1:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from app.api.edge.middleware import LINE, Fields, Own, Process
-from app.api.fast.head import OWN, apart
+from app.api.fast.head import OWN, split_own_fields
 from app.base.errors import ValiantError
 
 MAX_CACHED_HEADS = 1024
@@ -81,7 +81,7 @@ class HeadCache(dict[bytes, PreparedRequest | None]):
         cached = None if line is None else self.get(head[:start] + head[stop:])
         if line is not None and cached is not None:
             return cached.of(_own(line))
-        common, own_fields = apart(head)
+        common, own_fields = split_own_fields(head)
         try:
             prepared = self._find(common)
         except ValiantError:

@@ -111,19 +111,19 @@ def bin_count(rows: int, limit: int) -> int:
 
 def level_column(name: str, places: Vector, words: Sequence[str]) -> ReferenceColumn:
     """Bins of categories, given by (n,) codes into words; NaN where missing, negative for none of the words."""
-    known = places[places >= 0].astype(np.intp)
+    level_codes = places[places >= 0].astype(np.intp)
     strays = int(np.count_nonzero(places < 0))
-    by_word = np.bincount(known, minlength=len(words))
+    by_word = np.bincount(level_codes, minlength=len(words))
     order = np.argsort(-by_word, kind="stable")
     order = order[by_word[order] > 0]
-    shown = order[: bin_count(known.size, MAX_LEVELS)]
+    shown = order[: bin_count(level_codes.size, MAX_LEVELS)]
     counts = by_word[shown].astype(np.float64)
     return ReferenceColumn(
         name=name,
         kind="categorical",
         levels=[words[place] for place in shown.tolist()],
         complete=shown.size == order.size and not strays,
-        counts=[*counts.tolist(), float(known.size + strays - counts.sum())],
+        counts=[*counts.tolist(), float(level_codes.size + strays - counts.sum())],
         missing=float(np.count_nonzero(np.isnan(places))),
     )
 

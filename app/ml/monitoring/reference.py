@@ -61,8 +61,10 @@ def decode(content: bytes) -> Reference | None:
 def table_reference(table: pa.Table, columns: Sequence[TableColumn]) -> Reference:
     """Bins of these columns of a table, of those that are compared. Raises InvalidData for infinities."""
     compared = [column for column in columns if ColumnKind(column.kind) in COMPARED_KINDS]
-    found = [reference_column(each.name, ColumnKind(each.kind), table.column(each.name)) for each in compared]
-    return Reference(rows=table.num_rows, columns=found)
+    compared_columns = [
+        reference_column(each.name, ColumnKind(each.kind), table.column(each.name)) for each in compared
+    ]
+    return Reference(rows=table.num_rows, columns=compared_columns)
 
 
 def raw_reference(raw: Raw, rows: Labels) -> list[ReferenceColumn]:
@@ -98,9 +100,9 @@ def prediction_columns(task: Task, predicted: Predicted) -> list[PredictionColum
                 result.append((PROBABILITY, largest, None))
             return result
         case PredictionKind.LABEL:
-            found = predicted.values.astype(np.int64)
-            words = [str(label) for label in range(int(found.max(initial=-1)) + 1)]
-            return [(PREDICTION, found.astype(np.float64), words)]
+            codes = predicted.values.astype(np.int64)
+            words = [str(label) for label in range(int(codes.max(initial=-1)) + 1)]
+            return [(PREDICTION, codes.astype(np.float64), words)]
         case PredictionKind.NUMBER | PredictionKind.LOG_DENSITY:
             values = np.where(np.isfinite(predicted.values), predicted.values, np.nan)
             return [(PREDICTION, values, None)]
@@ -109,10 +111,10 @@ def prediction_columns(task: Task, predicted: Predicted) -> list[PredictionColum
 
 def prediction_counts(reference: Sequence[ReferenceColumn], task: Task, predicted: Predicted) -> list[BinCounts]:
     """Predictions by the bins of the reference, in its order."""
-    found = {name: (values, words) for name, values, words in prediction_columns(task, predicted)}
+    predicted_columns = {name: (values, words) for name, values, words in prediction_columns(task, predicted)}
     result = []
     for column in reference:
-        values, words = found[column.name]
+        values, words = predicted_columns[column.name]
         if words is not None:
             places = {level: place for place, level in enumerate(column.levels)}
             codes = np.array(

@@ -92,27 +92,27 @@ class Access:
     def known(self, token: bytes) -> Pass | None:
         return self._passes.get(self._digest(token))
 
-    def check(self, own: Pass) -> None:
+    def check(self, caller: Pass) -> None:
         """With every request, but for those that it lets pass ahead of its next look.
 
         Raises CredentialInvalid, CredentialExpired, AuthUnavailable, RateLimited.
         """
-        now = self.demand_rights(own)
-        own.rate.take()
-        own.used = True
+        now = self.demand_rights(caller)
+        caller.rate.take()
+        caller.used = True
         until = now + self._settings.revocation_seconds + AHEAD_SECONDS
-        lasting = until < own.expires and until < self._fresh_until
-        own.ahead = AHEAD if lasting and own.rate.rate == math.inf else 0
+        lasting = until < caller.expires and until < self._fresh_until
+        caller.ahead = AHEAD if lasting and caller.rate.rate == math.inf else 0
 
-    def demand_rights(self, own: Pass) -> float:
+    def demand_rights(self, caller: Pass) -> float:
         """The present, at which the credential is still good: without a request that counts.
 
         Raises CredentialInvalid, CredentialExpired, AuthUnavailable.
         """
         now = self._clock()
-        if not own.live:
+        if not caller.live:
             raise refusal(CredentialInvalid)
-        if now >= own.expires:
+        if now >= caller.expires:
             raise refusal(CredentialExpired)
         if now >= self._fresh_until:
             raise AuthUnavailable
@@ -127,16 +127,16 @@ class Access:
         project = named.decode(errors="replace")
         if is_token(token):
             digest = digest_of(token)
-            own = self._read(token, lambda w: self._pass_of_key(w, digest), counted=digest not in self._stored)
-            if project not in {"", own.project}:
+            caller = self._read(token, lambda w: self._pass_of_key(w, digest), counted=digest not in self._stored)
+            if project not in {"", caller.project}:
                 raise ProjectNotCovered
         elif self._tokens.accepted:
             identity = self._tokens.identify(token, project)
-            own = self._read(credential, lambda w: self._pass_of_identity(w, identity), counted=False)
+            caller = self._read(credential, lambda w: self._pass_of_identity(w, identity), counted=False)
         else:
             raise refusal(CredentialInvalid)
         with self._lock:  # one object for each, which changes reach
-            return self._passes.setdefault(self._digest(credential), own)
+            return self._passes.setdefault(self._digest(credential), caller)
 
     def _read(self, credential: bytes, find: Callable[[Work], Pass | None], *, counted: bool) -> Pass:
         """From the database. Raises CredentialInvalid, AuthUnavailable, DatabaseNotPrepared.
@@ -150,19 +150,19 @@ class Access:
             self._count_look()
         try:
             with self._work() as w:
-                own, rates = find(w), w.projects.request_rates()
+                caller, rates = find(w), w.projects.request_rates()
         except SQLAlchemyError as error:
             log.warning("key_not_read", **to_log(error))
             raise DatabaseNotPrepared if is_not_prepared(error) else AuthUnavailable from error
         with self._lock:
             self._fresh_until = self._clock() + self._settings.auth_stale_seconds
             self._rates.limit(rates)
-            if own is None:
+            if caller is None:
                 if len(self._unknown) >= MOST_UNKNOWN:
                     self._unknown.clear()
                 self._unknown[digest] = self._clock() + UNKNOWN_SECONDS
                 raise refusal(CredentialInvalid)
-            return own
+            return caller
 
     def _pass_of_key(self, w: Work, digest: bytes) -> Pass | None:
         stored = w.keys.find(digest)
@@ -187,7 +187,7 @@ class Access:
         used = []
         if self._clock() - self._used_at >= USED_SECONDS:
             self._used_at = self._clock()
-            used = [key_id for key_id, own in list(self._by_key.items()) if own.used]
+            used = [key_id for key_id, caller in list(self._by_key.items()) if caller.used]
         with self._work() as w:
             now, changed, rates = w.keys.now(), w.keys.changed(self._seen), w.projects.request_rates()
             if used:
@@ -197,8 +197,8 @@ class Access:
         with self._lock:
             for key, digest in changed:
                 self._stored.add(digest)
-                if own := self._by_key.get(key.id):
-                    own.update(key)
+                if caller := self._by_key.get(key.id):
+                    caller.update(key)
             self._rates.limit(rates)
             self._drop_tokens()
             self._seen, self._fresh_until = now, self._clock() + self._settings.auth_stale_seconds
@@ -206,11 +206,11 @@ class Access:
     def _drop_tokens(self) -> None:
         """Forget those that have ended: each caller comes with another soon. Refuse those signed by a withdrawn key."""
         now = self._clock()
-        for digest, own in list(self._passes.items()):
-            if own.identity is None:
+        for digest, caller in list(self._passes.items()):
+            if caller.identity is None:
                 continue
-            own.live, own.ahead = self._tokens.trusts(own.identity.signed_by), 0
-            if now >= own.expires:
+            caller.live, caller.ahead = self._tokens.trusts(caller.identity.signed_by), 0
+            if now >= caller.expires:
                 del self._passes[digest]
 
     def _demand_policies(self) -> None:
@@ -228,8 +228,8 @@ class Access:
             )
 
     def _follow(self) -> None:
-        for own in list(self._passes.values()):
-            own.ahead = 0
+        for caller in list(self._passes.values()):
+            caller.ahead = 0
         try:
             self.refresh()
         except SQLAlchemyError as error:

@@ -156,8 +156,8 @@ def _json(address: str) -> dict[str, Any]:
 
     response = httpx.get(address, timeout=FETCH_SECONDS)
     response.raise_for_status()
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def _texts(claim: object) -> list[str]:
@@ -179,7 +179,7 @@ def _chosen(projects: list[str], named: str) -> str:
 
 def _scopes(roles: list[str], claim: str) -> frozenset[Scope]:
     """Scopes of all roles together; other names in the claim mean nothing here. Raises ScopeMissing."""
-    known = [scopes for role, scopes in ROLES.items() if role in roles]
-    if not known:
+    granted = [scopes for role, scopes in ROLES.items() if role in roles]
+    if not granted:
         raise ScopeMissing(faults=[Fault("/header/Authorization", f"The claim {claim} has none of the roles here.")])
-    return frozenset[Scope]().union(*known)
+    return frozenset[Scope]().union(*granted)

@@ -24,8 +24,8 @@ def new_token() -> str:
 
 def is_token(token: bytes) -> bool:
     """True if it has the form of a key, and its checksum."""
-    found = TOKEN.fullmatch(token)
-    return found is not None and found[2].decode() == _checksum(found[1])
+    match = TOKEN.fullmatch(token)
+    return match is not None and match[2].decode() == _checksum(match[1])
 
 
 def digest_of(token: bytes) -> bytes:
@@ -39,8 +39,8 @@ def _drawn(length: int) -> str:
 
 def _checksum(body: bytes) -> str:
     """CRC-32 in base 62."""
-    rest, digits = crc32(body), ""
+    remainder, digits = crc32(body), ""
     for _ in range(CHECKSUM_LENGTH):
-        rest, digit = divmod(rest, len(ALPHABET))
+        remainder, digit = divmod(remainder, len(ALPHABET))
         digits = ALPHABET[digit] + digits
     return digits

@@ -25,10 +25,10 @@ class Keys:
 
     def create(self, spec: KeySpec, by: Pass) -> CreatedKey:
         """A key of the caller's project, or of one that an operator names. Raises ScopeMissing, ProjectNotFound."""
-        granted, own = spec.granted(), by.project
-        _demand(granted if spec.project in {None, own} else {*granted, Scope.OPERATOR}, by)
+        granted, own_project = spec.granted(), by.project
+        _demand(granted if spec.project in {None, own_project} else {*granted, Scope.OPERATOR}, by)
         with self._work() as w:
-            project = w.projects.get(spec.project or own)
+            project = w.projects.get(spec.project or own_project)
             return _add(w, project.id, _described(spec, project.name, granted, by.actor))
 
     def create_first(self, spec: KeySpec, project: str) -> CreatedKey:

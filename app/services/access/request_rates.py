@@ -106,17 +106,17 @@ class RequestRates:
         """With the other processes; while Redis is away each lets its part of the limits through."""
         now = self._clock()
         seconds, self._settled_at = now - self._settled_at, now
-        limited = {key: one for key, one in list(self._allowances.items()) if one.rate < math.inf}
+        limited = {key: allowance for key, allowance in list(self._allowances.items()) if allowance.rate < math.inf}
         if not limited:
             return
-        used = {key: one.given - one.left for key, one in limited.items()}
-        found = self._cache.attempt(lambda redis: self._report(redis, limited, used))
+        used = {key: allowance.given - allowance.left for key, allowance in limited.items()}
+        settled = self._cache.attempt(lambda redis: self._report(redis, limited, used))
         for key, allowance in limited.items():
-            if found is None:
+            if settled is None:
                 share = allowance.rate * seconds / self.processes
                 allowance.settled(min(allowance.burst, allowance.left + share))
             else:
-                allowance.settled(found[key])
+                allowance.settled(settled[key])
 
     def _report(
         self, redis: Redis, limited: Mapping[UUID, Allowance], used: Mapping[UUID, float]
@@ -126,7 +126,7 @@ class RequestRates:
             pipe.zadd(PROCESSES, {self._own: now})
             pipe.zremrangebyscore(PROCESSES, 0, now - SILENT_SECONDS)
             pipe.zcard(PROCESSES)
-            for key, one in limited.items():
-                pipe.eval(SETTLE, 1, f"valiant:rate:{key}", one.rate, one.burst, used[key])
+            for key, allowance in limited.items():
+                pipe.eval(SETTLE, 1, f"valiant:rate:{key}", allowance.rate, allowance.burst, used[key])
             _, _, self.processes, *left = pipe.execute()
         return dict(zip(limited, map(float, left), strict=True))

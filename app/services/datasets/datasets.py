@@ -104,13 +104,13 @@ class Datasets:
             dataset_id = uuid7()
 
             def keep(w: Work) -> Dataset:
-                known = w.datasets.find(dataset_id)  # the commit of a lost connection may have happened
-                if known is not None:
-                    return known
-                kept = _keep(w, dataset_id, parsed, chunks, name=name, size_bytes=size_bytes, digest=digest)
-                together(w, kept)
+                stored = w.datasets.find(dataset_id)  # the commit of a lost connection may have happened
+                if stored is not None:
+                    return stored
+                dataset = _keep(w, dataset_id, parsed, chunks, name=name, size_bytes=size_bytes, digest=digest)
+                together(w, dataset)
                 w.quotas.demand(storage_bytes=0)
-                return kept
+                return dataset
 
             return self._work.retry(keep)
 
@@ -256,8 +256,12 @@ def _place(cursor: str) -> UUID:
 def _chosen(names: list[str], requested: Sequence[str] | None) -> list[str]:
     if not requested:
         return names
-    known = set(names)
-    faults = [no_column(f"/query/columns/{at}", name, names) for at, name in enumerate(requested) if name not in known]
+    all_names = set(names)
+    faults = [
+        no_column(f"/query/columns/{index}", name, names)
+        for index, name in enumerate(requested)
+        if name not in all_names
+    ]
     if faults:
         raise InvalidRequest("Some columns are unknown.", faults=faults)
     return list(dict.fromkeys(requested))

@@ -20,15 +20,15 @@ class Files:
         file_id, step = uuid7(), self._settings.chunk_bytes
 
         def keep(w: Work) -> StoredFile:
-            known = w.files.find(file_id)  # the commit of a lost connection may have happened
-            if known is not None:
-                return known
-            kept = w.files.add(file_id, size_bytes=size_bytes, digest=digest)
+            stored = w.files.find(file_id)  # the commit of a lost connection may have happened
+            if stored is not None:
+                return stored
+            file = w.files.add(file_id, size_bytes=size_bytes, digest=digest)
             for seq, start in enumerate(range(0, size_bytes, step)):
                 w.files.add_chunk(file_id, seq, os.pread(spool.fileno(), step, start))
             w.quotas.demand(storage_bytes=0)
             w.audit.note_created(f"/v1/files/{file_id}")
-            return kept
+            return file
 
         return self._work.retry(keep)
 

@@ -31,9 +31,9 @@ class Uploads:
         upload_id = uuid7()
 
         def add(w: Work) -> Upload:
-            known = w.uploads.find(upload_id)  # the commit of a lost connection may have happened
-            if known is not None:
-                return known
+            stored = w.uploads.find(upload_id)  # the commit of a lost connection may have happened
+            if stored is not None:
+                return stored
             begun = w.uploads.add(upload_id, size_bytes=upload.size_bytes, digest=upload.digest)
             w.quotas.demand(storage_bytes=0)
             w.audit.note_created(f"/v1/uploads/{upload_id}")

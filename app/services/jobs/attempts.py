@@ -205,14 +205,14 @@ class Attempts:
             result = outcome if outcome.evaluation_rows is None else outcome.used(w.uses.count(outcome.evaluation_rows))
             trained, owner = result.trained, self._owner(claim)
             version = None if trained is None else add_version(w, owner, trained, effort_now())
-            found = result.result
-            if result.written is not None and found is not None:
+            job_result = result.result
+            if result.written is not None and job_result is not None:
                 self._add_dataset(w, claim, dataset_id, result.written)
-                found = found.model_copy(update={"result_dataset": dataset_id})
+                job_result = job_result.model_copy(update={"result_dataset": dataset_id})
             w.leases.succeed(
                 claim,
                 version=version,
-                result=found,
+                result=job_result,
                 warnings=result.warnings,
                 curves=_lists(curves),
                 effort=effort_now(),

@@ -18,7 +18,7 @@ ANY_ALGORITHM = frozenset({"unknown_column", "duplicate", "dataset_not_found"})
 
 
 def further_faults(
-    kind: type[Request], body: object, found: Sequence[Fault], check: Callable[[Any], object]
+    kind: type[Request], body: object, faults: Sequence[Fault], check: Callable[[Any], object]
 ) -> list[Fault]:
     """The faults that `check` finds in the request once the faulty parts of its body are left out.
 
@@ -26,9 +26,9 @@ def further_faults(
     """
     if not isinstance(body, dict):
         return []
-    rest, replaced = _without(body, [fault.pointer for fault in found], STAND_INS.keys() & kind.model_fields)
+    body_left, replaced = _without(body, [fault.pointer for fault in faults], STAND_INS.keys() & kind.model_fields)
     try:
-        check(kind.model_validate(rest))
+        check(kind.model_validate(body_left))
     except InvalidRequest as error:
         further: Sequence[Fault] = error.faults
     except (DatasetNotFound, ModelNotFound) as error:
@@ -38,23 +38,25 @@ def further_faults(
         return []  # too little is left to report more
     else:
         return []
-    known = {fault.pointer for fault in found}
+    faulty_pointers = {fault.pointer for fault in faults}
     depends = "algorithm" in replaced
     return [
-        fault for fault in further if not _within(fault.pointer, known) and (fault.code in ANY_ALGORITHM or not depends)
+        fault
+        for fault in further
+        if not _within(fault.pointer, faulty_pointers) and (fault.code in ANY_ALGORITHM or not depends)
     ]
 
 
 def _without(body: dict[str, Any], pointers: Sequence[str], required: set[str]) -> tuple[dict[str, Any], set[str]]:
     """The body without what is at the pointers, and those of the required fields that got a stand-in."""
-    rest = copy.deepcopy(body)
+    body_left = copy.deepcopy(body)
     for pointer in pointers:
-        _remove(rest, steps(pointer))
-    algorithm = rest.get("algorithm")
+        _remove(body_left, steps(pointer))
+    algorithm = body_left.get("algorithm")
     if isinstance(algorithm, dict) and "name" not in algorithm:
-        del rest["algorithm"]
-    lost = {name for name in required if name not in rest and any(_within(p, {f"/{name}"}) for p in pointers)}
-    return rest | {name: copy.deepcopy(STAND_INS[name]) for name in lost}, lost
+        del body_left["algorithm"]
+    lost = {name for name in required if name not in body_left and any(_within(p, {f"/{name}"}) for p in pointers)}
+    return body_left | {name: copy.deepcopy(STAND_INS[name]) for name in lost}, lost
 
 
 def _remove(holder: Any, path: Sequence[str]) -> None:

@@ -24,10 +24,10 @@ class RowCheck(NamedTuple):
     def demand(self) -> None:
         """Raises InvalidRequest with every fault of the request."""
         tables = [table() for table in self.tables]
-        found = [Source(s, iter([t])) for s, t in zip(self.sheets, tables, strict=True) if t is not None]
+        sources = [Source(s, iter([t])) for s, t in zip(self.sheets, tables, strict=True) if t is not None]
         try:
-            if len(found) == len(tables):
-                self.check(found)
+            if len(sources) == len(tables):
+                self.check(sources)
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *self.faults)) from None
         if self.faults:

@@ -107,9 +107,9 @@ class Submission:
             checked = checked.with_warnings(look(Source(sheet(datasets[0]), iter([sample()]))))
         return _cold(checked.estimate, min(left, seconds_to_compile(checked.algorithms)) if left else 0.0)
 
-    def further_faults(self, kind: type[Request], body: object, found: Sequence[Fault]) -> list[Fault]:
-        """Faults of a body beyond those of its schema, `found`."""
-        return further_faults(kind, body, found, self.validate)
+    def further_faults(self, kind: type[Request], body: object, faults: Sequence[Fault]) -> list[Fault]:
+        """Faults of a body beyond those of its schema, `faults`."""
+        return further_faults(kind, body, faults, self.validate)
 
     def _accept(self, w: Work, *, request: Request, new: NewJob) -> tuple[Job, bool] | RowCheck:
         """The job, or rows to be checked before it is accepted.
@@ -143,12 +143,12 @@ class Submission:
         return w.jobs.add(_completed(new, understood)), False
 
     def _replay(self, w: Work, new: NewJob) -> Job | None:
-        kept = w.jobs.kept(new.idempotency_key) if new.idempotency_key is not None else None
-        if kept is None:
+        earlier = w.jobs.kept(new.idempotency_key) if new.idempotency_key is not None else None
+        if earlier is None:
             return None
-        if kept.request_hash != new.request_hash:
+        if earlier.request_hash != new.request_hash:
             raise IdempotencyConflict
-        return kept.first_response
+        return earlier.first_response
 
     def _understand(self, w: Work, request: Request) -> _Understood:
         """Found, held until the end of the transaction, and checked but for `rows`.
@@ -164,27 +164,27 @@ class Submission:
             w.files.hold(file_id)
             w.files.get(file_id)
         described = [w.datasets.get(dataset_id) for dataset_id in datasets]
-        pointers = [w.aliases.pointer(one.model, version=one.version, alias=one.alias) for one in needs.models]
-        versions = tuple(_version(w.models.version(at.model, at.version)) for at in pointers)
+        pointers = [w.aliases.pointer(model.model, version=model.version, alias=model.alias) for model in needs.models]
+        versions = tuple(_version(w.models.version(pointer.model, pointer.version)) for pointer in pointers)
         faults = [*self._limit_faults(request), *_name_faults(request)]
         try:
-            known = JobContext(
+            job_context = JobContext(
                 tuple(map(sheet, described)),
                 versions,
                 self._settings.job_memory_bytes,
                 kinds=kind_records(),
                 file_formats=w.projects.file_formats() if needs.files else (),
             )
-            checked = _warned(kind.check(request, known), request.time_limit_seconds)
+            checked = _warned(kind.check(request, job_context), request.time_limit_seconds)
         except InvalidRequest as error:
             raise InvalidRequest(error.detail, faults=(*error.faults, *faults)) from None
         rows = None
         if checked.check_rows is not None:
-            tables = tuple(at_hand(w, one) for one in described)
-            rows = RowCheck(request, checked.check_rows, known.datasets, tables, tuple(faults))
+            tables = tuple(at_hand(w, dataset) for dataset in described)
+            rows = RowCheck(request, checked.check_rows, job_context.datasets, tables, tuple(faults))
         elif faults:
             raise InvalidRequest(faults=faults)
-        pins = tuple((at.model, at.version) for at in pointers)
+        pins = tuple((pointer.model, pointer.version) for pointer in pointers)
         return _Understood(
             request, checked, Pinned(datasets, pins, checked.algorithms, needs.files), rows, tuple(described)
         )
@@ -226,8 +226,8 @@ def _identified(w: Work, request: Request) -> Request:
     changes = _dataset_id(w, request)
     for part in ("relations", "check"):
         holder = getattr(request, part, None)
-        if holder is not None and (found := _dataset_id(w, holder)):
-            changes[part] = holder.model_copy(update=found)
+        if holder is not None and (identifier := _dataset_id(w, holder)):
+            changes[part] = holder.model_copy(update=identifier)
     return request.model_copy(update=changes) if changes else request
 
 
@@ -273,25 +273,33 @@ def _unusual(dataset: Dataset) -> dict[str, JSON]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _column(of: Column) -> TableColumn:
-    low, high = (end if isinstance(end, float) else None for end in (of.minimum, of.maximum))
-    known = of.missing, of.distinct, of.identifier_like, low, high, of.notation, of.mostly_numbers
-    levels = tuple(level.value for level in of.top_levels or ())
-    column = TableColumn(of.name, of.kind, *known, levels=levels)
-    return column._replace(other_notation=of.other_notation, cell_texts=of.cell_texts)
-
-
-def _version(of: ModelVersion) -> Version:
-    header = Header(
-        algorithm=of.algorithm,
-        task=of.task,
-        parameters=of.parameters,
-        target=of.target,
-        classes=None if of.classes is None else tuple(of.classes),
-        inputs=tuple(of.inputs),
-        receipt=of.receipt,
+def _column(described: Column) -> TableColumn:
+    low, high = (end if isinstance(end, float) else None for end in (described.minimum, described.maximum))
+    facts = (
+        described.missing,
+        described.distinct,
+        described.identifier_like,
+        low,
+        high,
+        described.notation,
+        described.mostly_numbers,
     )
-    return Version(of.model, of.version, of.digest, header)
+    levels = tuple(level.value for level in described.top_levels or ())
+    column = TableColumn(described.name, described.kind, *facts, levels=levels)
+    return column._replace(other_notation=described.other_notation, cell_texts=described.cell_texts)
+
+
+def _version(model_version: ModelVersion) -> Version:
+    header = Header(
+        algorithm=model_version.algorithm,
+        task=model_version.task,
+        parameters=model_version.parameters,
+        target=model_version.target,
+        classes=None if model_version.classes is None else tuple(model_version.classes),
+        inputs=tuple(model_version.inputs),
+        receipt=model_version.receipt,
+    )
+    return Version(model_version.model, model_version.version, model_version.digest, header)
 
 
 def _fingerprint(kind: str, request: object) -> str:

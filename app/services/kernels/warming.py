@@ -143,7 +143,7 @@ def _processors() -> int:
 
 
 def _start(niceness: int, *, serving: bool) -> subprocess.Popen[bytes]:
-    own = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return subprocess.Popen(  # noqa: S603 - our own module, and numbers
         [
             sys.executable,
@@ -154,7 +154,7 @@ def _start(niceness: int, *, serving: bool) -> subprocess.Popen[bytes]:
             str(niceness),
             "serving" if serving else "all",
         ],
-        env=own | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        env=inherited | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C in a terminal is for the parent
     )

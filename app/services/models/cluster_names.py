@@ -38,14 +38,14 @@ class ClusterNaming:
         if faults:
             raise InvalidRequest(faults=faults)
         model, version = served.pointer.model, served.pointer.version
-        given = {one.cluster: one.name.strip() for one in names}
+        names_by_cluster = {cluster_name.cluster: cluster_name.name.strip() for cluster_name in names}
         with self._work() as w:
             w.after_commit(lambda: self._pointers.changed(model, version))
             before = w.cluster_names.lock(model, version)
             demand(if_match, before.etag, "The list of names")
-            if {one.cluster: one.name for one in before.names} == given:
+            if {cluster_name.cluster: cluster_name.name for cluster_name in before.names} == names_by_cluster:
                 return before
-            return w.cluster_names.add(before, given, request_id=request_id)
+            return w.cluster_names.add(before, names_by_cluster, request_id=request_id)
 
     def history(self, served: Served, limit: int, cursor: str | None = None) -> ClusterNamesHistory:
         """Raises NoClusters, VersionNotFound."""
@@ -62,13 +62,16 @@ def _n_clusters(model: Model) -> int:
 
 def _faults(names: Sequence[ClusterName], n_clusters: int) -> Iterator[Fault]:
     """All of them, by their places."""
-    clusters, texts = Counter(one.cluster for one in names), Counter(one.name.strip() for one in names)
-    for place, one in enumerate(names):
-        text = one.name.strip()
-        if not 0 <= one.cluster < n_clusters:
+    clusters, texts = (
+        Counter(cluster_name.cluster for cluster_name in names),
+        Counter(cluster_name.name.strip() for cluster_name in names),
+    )
+    for place, cluster_name in enumerate(names):
+        text = cluster_name.name.strip()
+        if not 0 <= cluster_name.cluster < n_clusters:
             detail = f"The model has clusters 0 to {n_clusters - 1}."
             yield Fault(f"/names/{place}/cluster", detail, "unknown_cluster")
-        elif clusters[one.cluster] > 1:
+        elif clusters[cluster_name.cluster] > 1:
             yield Fault(f"/names/{place}/cluster", "The cluster is there more than once.", "duplicate_cluster")
         if not text:
             yield Fault(f"/names/{place}/name", "The name is empty.", "empty_name")

@@ -127,9 +127,9 @@ class FolderModels:
 
     async def current(self, reference: VersionRef, demand: Freshness = ANY) -> Found:
         """Raises ModelNotFound, ModelUnavailable, VersionNotFound, AliasNotFound."""
-        found = self.at_hand(reference, demand)
-        if found is not None:
-            return found
+        pointer = self.at_hand(reference, demand)
+        if pointer is not None:
+            return pointer
         if not self._served.get(reference.model):
             raise self._absence(reference.model)
         if reference.alias is not None:

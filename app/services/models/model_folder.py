@@ -210,8 +210,8 @@ def _candidates(files: list[Path], file_name: str | None = None) -> list[Path]:
     if file_name is not None:
         return [file for file in files if file.name == file_name]
     for stem in STEMS:
-        if known := [file for file in files if file.stem == stem]:
-            return known
+        if named_files := [file for file in files if file.stem == stem]:
+            return named_files
     return files
 
 

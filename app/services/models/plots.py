@@ -39,20 +39,20 @@ class Plots:
 
     def page(self, served: Served) -> PlotList:
         """Plots that apply to the version."""
-        of = self._subject(served)
+        source = self._subject(served)
         cards = [
             PlotCard(name=entry.name, title=entry.plot.title, description=entry.description)
             for entry in plot_entries().values()
-            if entry.plot.applies(of)
+            if entry.plot.applies(source)
         ]
         return PlotList(model=served.pointer.model, version=served.pointer.version, items=cards)
 
     def specification(self, served: Served, name: str, theme: Theme) -> str:
         """A complete Vega-Lite specification as JSON. Raises PlotNotFound, and Overloaded where too many wait."""
-        of = self._subject(served)
-        entry = _found(name, of)
+        source = self._subject(served)
+        entry = _found(name, source)
         with self._in_turn():
-            drawing = entry.plot.draw(of)
+            drawing = entry.plot.draw(source)
         whole = complete(drawing.view, entry.plot.title, drawing.subtitle, theme)
         return orjson.dumps(whole, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
@@ -62,10 +62,13 @@ class Plots:
             return self._renderer.render(specification, picture_format)
 
     def _subject(self, served: Served) -> PlotSubject:
-        found = served.pointer
+        pointer = served.pointer
         with self._work() as w:
-            report, golden = w.models.report(found.model, found.version), w.models.golden(found.model, found.version)
-        subject = Subject(found.model, found.version, found.digest, served.model, self._max_rows, found.names)
+            report, golden = (
+                w.models.report(pointer.model, pointer.version),
+                w.models.golden(pointer.model, pointer.version),
+            )
+        subject = Subject(pointer.model, pointer.version, pointer.digest, served.model, self._max_rows, pointer.names)
         return PlotSubject(subject, report, golden)
 
     @contextmanager
@@ -79,10 +82,10 @@ class Plots:
             self._places.release()
 
 
-def _found(name: str, of: PlotSubject) -> PlotEntry:
+def _found(name: str, source: PlotSubject) -> PlotEntry:
     """The plot of that name, where it applies. Raises PlotNotFound."""
     entries = plot_entries()
-    offered = [entry.name for entry in entries.values() if entry.plot.applies(of)]
+    offered = [entry.name for entry in entries.values() if entry.plot.applies(source)]
     if name in offered:
         return entries[name]
     has = f"It has {', '.join(offered)}." if offered else "It has none."

@@ -70,7 +70,9 @@ class Census:
 
     async def refresh(self, seconds: float) -> None:
         """Read what is due. After `seconds` what has not been read is left to the next call."""
-        due = [asyncio.wrap_future(self._flights.join(id(one), one.renew)) for one in self._metrics if one.due]
+        due = [
+            asyncio.wrap_future(self._flights.join(id(metric), metric.renew)) for metric in self._metrics if metric.due
+        ]
         if due:
             await asyncio.wait(due, timeout=seconds)
         self.queue = None if self._queue.due else self._queue.value

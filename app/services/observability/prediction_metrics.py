@@ -28,8 +28,8 @@ class Served(Collector):
             "Looks for a model in memory, then in Redis, then in Postgres.",
             labels=("level", "result"),
         )
-        for level, found, count in self._tally.lookups():
-            lookups.add_metric((level, "hit" if found else "miss"), count)
+        for level, is_hit, count in self._tally.lookups():
+            lookups.add_metric((level, "hit" if is_hit else "miss"), count)
         yield lookups
         yield Counter("valiant_model_loads", "Models decoded and checked.", self._tally.loads)
         yield Counter("valiant_model_load_seconds", "Time this took.", self._tally.load_seconds)

@@ -60,12 +60,12 @@ class Batching:
             batch = None
         if batch is None:
             batch = self._opened(model)
-        one = _Waiting(raw, begin, asyncio.get_running_loop().create_future())
-        batch.waiting.append(one)
+        request = _Waiting(raw, begin, asyncio.get_running_loop().create_future())
+        batch.waiting.append(request)
         batch.rows += len(raw)
         if batch.rows >= self._most:
             self._close(batch)
-        return await one.found
+        return await request.found
 
     def _opened(self, model: Model) -> _Batch:
         loop, batch = asyncio.get_running_loop(), _Batch(model)
@@ -79,28 +79,28 @@ class Batching:
     def _close(self, batch: _Batch) -> None:
         batch.timer.cancel()
         del self._open[id(batch.model)]
-        present = [one for one in batch.waiting if not one.found.done()]  # whoever left is not computed for
-        for one in present:
-            one.begin()
+        present = [request for request in batch.waiting if not request.found.done()]  # whoever left is not computed for
+        for request in present:
+            request.begin()
         try:
             _compute(batch.model, present)
         except Exception:  # noqa: BLE001  whatever it is, it may be one caller's fault: each gets an outcome of its own
-            for one in present:
-                _compute_alone(batch.model, one)
+            for request in present:
+                _compute_alone(batch.model, request)
 
 
 def _compute(model: Model, present: list[_Waiting]) -> None:
     if not present:
         return
-    predicted = model.predict_raw(np.concatenate([one.raw for one in present]))
-    edges = np.cumsum([0, *(len(one.raw) for one in present)]).tolist()
+    predicted = model.predict_raw(np.concatenate([request.raw for request in present]))
+    edges = np.cumsum([0, *(len(request.raw) for request in present)]).tolist()
     parts = [predicted.part(start, stop) for start, stop in pairwise(edges)]
-    for one, part in zip(present, parts, strict=True):
-        one.found.set_result(part)
+    for request, part in zip(present, parts, strict=True):
+        request.found.set_result(part)
 
 
-def _compute_alone(model: Model, one: _Waiting) -> None:
+def _compute_alone(model: Model, request: _Waiting) -> None:
     try:
-        one.found.set_result(model.predict_raw(one.raw))
+        request.found.set_result(model.predict_raw(request.raw))
     except Exception as error:  # noqa: BLE001  it is raised where the caller waits
-        one.found.set_exception(error)
+        request.found.set_exception(error)

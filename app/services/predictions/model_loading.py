@@ -46,7 +46,7 @@ class StoredModels:
     def load(self, pointer: Pointer) -> Model:
         """Raises VersionNotFound, CorruptModel, RetiredFormat, GoldenMismatch."""
         cached = self._cache.get(pointer.digest, pointer.size_bytes)
-        self._tally.looked_up(Level.REDIS, found=cached is not None)
+        self._tally.looked_up(Level.REDIS, is_hit=cached is not None)
         blob = self._stored(pointer) if cached is None else cached
         model = opened(self._work, pointer, blob)
         if cached is None:
@@ -54,12 +54,12 @@ class StoredModels:
         return model
 
     def _stored(self, pointer: Pointer) -> bytes:
-        found = False
+        is_stored = False
         try:
             blob = stored(self._work, pointer)
-            found = True
+            is_stored = True
         finally:
-            self._tally.looked_up(Level.POSTGRES, found=found)
+            self._tally.looked_up(Level.POSTGRES, is_hit=is_stored)
         return blob
 
 

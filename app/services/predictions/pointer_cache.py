@@ -78,11 +78,11 @@ class Pointers:
 
     def at_hand(self, reference: VersionRef, demand: Freshness = ANY) -> Found | None:
         """A fresh pointer, or in an outage an older one, that reaches the demand."""
-        known = self._known.get(_own(reference))
-        if known is None or not demand.reached(known.found.pointer):
+        cached = self._known.get(_own(reference))
+        if cached is None or not demand.reached(cached.found.pointer):
             return None
-        if self._clock() - known.read_at < self._seconds:
-            return known.found
+        if self._clock() - cached.read_at < self._seconds:
+            return cached.found
         if self.outage.since is None:
             return None
         stale = self._stale(reference, demand)
@@ -96,12 +96,12 @@ class Pointers:
         Raises ModelNotFound, VersionNotFound, AliasNotFound, RevisionNotReached, DatabaseUnavailable,
         DatabaseNotPrepared.
         """
-        found = self.at_hand(reference, demand) or await self._renewed(reference, demand)
-        if not demand.reached(found.pointer):  # that read may have begun before the move that the caller knows of
-            found = await self._renewed(reference, demand)
-        if found.pointer.revision < demand.revision:
-            raise RevisionNotReached(f"The alias is at revision {found.pointer.revision}.")
-        return found
+        current = self.at_hand(reference, demand) or await self._renewed(reference, demand)
+        if not demand.reached(current.pointer):  # that read may have begun before the move that the caller knows of
+            current = await self._renewed(reference, demand)
+        if current.pointer.revision < demand.revision:
+            raise RevisionNotReached(f"The alias is at revision {current.pointer.revision}.")
+        return current
 
     async def demand_database(self, reference: VersionRef) -> None:
         """Raises DatabaseUnavailable or DatabaseNotPrepared while the database is away."""
@@ -127,35 +127,35 @@ class Pointers:
     def version_reported(self, model: str, version: int) -> None:
         """Predict with this version from now on, or a newer one, where the newest predicts."""
         newest = _own(VersionRef(model))
-        known = self._known.get(newest)
-        if known is None or not Freshness(version=version).reached(known.found.pointer):
+        cached = self._known.get(newest)
+        if cached is None or not Freshness(version=version).reached(cached.found.pointer):
             self._forget({newest}.__contains__)
 
     def changed(self, model: str, version: int | None = None) -> None:
         """Forget all versions of a model, or one: they were deleted, or clusters have other names."""
         self._forget(
-            lambda own: (
-                own == _own(own[1])
-                and own[1].model == model
-                and version in {None, self._known[own].found.pointer.version}
+            lambda reference: (
+                reference == _own(reference[1])
+                and reference[1].model == model
+                and version in {None, self._known[reference].found.pointer.version}
             )
         )
 
     def seconds_left(self) -> float:
         """Seconds that the pointer read last can still serve without the database; 0 if there is none."""
-        newest = max((known.read_at for known in list(self._known.values())), default=None)
+        newest = max((cached.read_at for cached in list(self._known.values())), default=None)
         return 0.0 if newest is None else max(0.0, self._stale_seconds - (self._clock() - newest))
 
     def _forget(self, changed: Callable[[_Own], bool]) -> None:
         with self._lock:
             self._generation += 1
-            for own in list(filter(changed, self._known)):
-                del self._known[own]
+            for reference in list(filter(changed, self._known)):
+                del self._known[reference]
 
     def _read(self, reference: VersionRef, demand: Freshness, generation: int) -> Pointer:
-        known, began = self._known.get(_own(reference)), self._clock()
-        if known is not None and began - known.read_at < self._seconds and demand.reached(known.found.pointer):
-            return known.found.pointer  # landed between the caller's look and now
+        cached, began = self._known.get(_own(reference)), self._clock()
+        if cached is not None and began - cached.read_at < self._seconds and demand.reached(cached.found.pointer):
+            return cached.found.pointer  # landed between the caller's look and now
         try:
             with self._work() as w:
                 pointer = w.aliases.pointer(reference.model, version=reference.version, alias=reference.alias)
@@ -169,23 +169,23 @@ class Pointers:
         self._land(reference, _Known(Found(pointer), began), generation)
         return pointer
 
-    def _land(self, reference: VersionRef, known: _Known | None, generation: int) -> None:
+    def _land(self, reference: VersionRef, read: _Known | None, generation: int) -> None:
         self.outage.end()
         with self._lock:
             if generation != self._generation:
                 return
             self._known.pop(_own(reference), None)
-            if known is not None:
+            if read is not None:
                 if len(self._known) >= MOST:
                     self._known.clear()
-                self._known[_own(reference)] = known
+                self._known[_own(reference)] = read
 
     def _stale(self, reference: VersionRef, demand: Freshness) -> Found | None:
-        known = self._known.get(_own(reference))
-        if known is None or not demand.reached(known.found.pointer):
+        cached = self._known.get(_own(reference))
+        if cached is None or not demand.reached(cached.found.pointer):
             return None
-        age = self._clock() - known.read_at
-        return Found(known.found.pointer, int(age)) if age < self._stale_seconds else None
+        age = self._clock() - cached.read_at
+        return Found(cached.found.pointer, int(age)) if age < self._stale_seconds else None
 
     def _retry(self, reference: VersionRef) -> Future[Pointer] | None:
         """In an outage: another attempt, one at a time, if it is due."""

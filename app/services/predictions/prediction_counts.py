@@ -36,10 +36,10 @@ class Tally:
         counts[0] += 1
         counts[1] += rows
 
-    def looked_up(self, level: Level, *, found: bool) -> None:
+    def looked_up(self, level: Level, *, is_hit: bool) -> None:
         """Called on the slow path only, from any thread."""
         with self._lock:
-            self._lookups[level, found] += 1
+            self._lookups[level, is_hit] += 1
 
     def loaded(self, seconds: float) -> None:
         """A model was decoded and checked."""
@@ -58,8 +58,8 @@ class Tally:
             counts = self._lookups.copy()
         counts[Level.MEMORY, True] += self.found_in_memory
         for level in Level:
-            for found in (True, False):
-                yield level, found, counts[level, found]
+            for is_hit in (True, False):
+                yield level, is_hit, counts[level, is_hit]
 
     def _of(self, model: str) -> list[int]:
         name = model if len(self._models) < MOST_MODELS else OTHER

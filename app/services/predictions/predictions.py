@@ -93,13 +93,13 @@ class Predictions:
 
     async def ready(self, reference: VersionRef, demand: Freshness = ANY) -> Served:
         """The model as of `serve`."""
-        found = await self.pointers.current(reference, demand)
-        model = self.memory.get(found.pointer.digest)
+        current = await self.pointers.current(reference, demand)
+        model = self.memory.get(current.pointer.digest)
         if model is None:
-            self.tally.looked_up(Level.MEMORY, found=False)
-            return Served(found.pointer, await self._loaded(reference, found), found.stale_seconds)
+            self.tally.looked_up(Level.MEMORY, is_hit=False)
+            return Served(current.pointer, await self._loaded(reference, current), current.stale_seconds)
         self.tally.found_in_memory += 1
-        return Served(found.pointer, model, found.stale_seconds)
+        return Served(current.pointer, model, current.stale_seconds)
 
     def at_hand(
         self, reference: VersionRef, size: int, seconds: float | None, demand: Freshness = ANY, *, plain: bool = False
@@ -110,10 +110,10 @@ class Predictions:
         nothing else, so that its size shows how much there is to do.
         """
         self._compiling.came(size)
-        found = self.pointers.at_hand(reference, demand) if seconds is None else None
-        if found is None:
+        current = self.pointers.at_hand(reference, demand) if seconds is None else None
+        if current is None:
             return None
-        pointer, stale_seconds = found
+        pointer, stale_seconds = current
         model = self.memory.get(pointer.digest)
         if model is None or self._batching.takes(model):
             return None
@@ -167,10 +167,10 @@ class Predictions:
                 pace = min(max(pace, before / STEP), before * STEP)
             self._paces[key] = pace
 
-    async def _loaded(self, reference: VersionRef, found: Found) -> Model:
-        if found.stale_seconds is not None:
+    async def _loaded(self, reference: VersionRef, current: Found) -> Model:
+        if current.stale_seconds is not None:
             await self.pointers.demand_database(reference)
-        flight = self._loads.join(found.pointer.digest, lambda: self._load(found.pointer))
+        flight = self._loads.join(current.pointer.digest, lambda: self._load(current.pointer))
         while not await within(flight, PROBE_SECONDS):
             await self.pointers.demand_database(reference)
         return flight.result()
@@ -213,9 +213,9 @@ class Predictions:
         return served.model.predict_raw(raw)
 
     def _load(self, pointer: Pointer) -> Model:
-        kept = self.memory.get(pointer.digest)  # landed between the caller's look and now
-        if kept is not None:
-            return kept
+        loaded = self.memory.get(pointer.digest)  # landed between the caller's look and now
+        if loaded is not None:
+            return loaded
         begun = time.perf_counter()
         model = self._load_stored(pointer)
         self.memory.put(pointer.digest, model)

@@ -57,10 +57,10 @@ class KeyRepository:
 
     def page(self, project_id: UUID, limit: int, cursor: str | None) -> KeyPage:
         """Newest first; the cursor is the last id of the page before."""
-        own = [KeyRow.project_id == project_id]
+        conditions = [KeyRow.project_id == project_id]
         if cursor is not None:
-            own.append(KeyRow.id < id_in(cursor))
-        rows = self.session.scalars(select(KeyRow).where(*own).order_by(KeyRow.id.desc()).limit(limit + 1)).all()
+            conditions.append(KeyRow.id < id_in(cursor))
+        rows = self.session.scalars(select(KeyRow).where(*conditions).order_by(KeyRow.id.desc()).limit(limit + 1)).all()
         items = [self._key(row) for row in rows[:limit]]
         return KeyPage(items=items, next_cursor=str(items[-1].id) if len(rows) > limit else None)
 

@@ -50,8 +50,8 @@ class ProjectRepository:
 
     def file_formats(self) -> tuple[str, ...]:
         """Formats that the project of the unit of work may import besides the standard ones."""
-        found = select(ProjectRow.file_formats).where(ProjectRow.id == PROJECT.get())
-        return tuple(self.session.scalars(found).one())
+        query = select(ProjectRow.file_formats).where(ProjectRow.id == PROJECT.get())
+        return tuple(self.session.scalars(query).one())
 
     def request_rates(self) -> dict[UUID, float]:
         """Requests a second of the projects that have a limit of them."""
@@ -98,4 +98,4 @@ def _project(row: ProjectRow) -> Project:
 
 def _known(formats: Sequence[str]) -> list[GuardedFormat]:
     """A later release may have stored others."""
-    return [one for one in get_args(GuardedFormat) if one in formats]
+    return [file_format for file_format in get_args(GuardedFormat) if file_format in formats]

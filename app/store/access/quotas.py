@@ -93,9 +93,9 @@ class QuotaRepository:
 
     def _storage(self) -> int:
         """Bytes of what is there, and of what is announced by uploads that are no datasets yet."""
-        kept = (DatasetRow.size_bytes, FileRow.size_bytes, ModelVersionRow.size_bytes)
+        sizes = (DatasetRow.size_bytes, FileRow.size_bytes, ModelVersionRow.size_bytes)
         announced = select(func.coalesce(func.sum(UploadRow.size_bytes), 0)).where(UploadRow.dataset_id.is_(None))
-        sums = [announced, *(select(func.coalesce(func.sum(size), 0)) for size in kept)]
+        sums = [announced, *(select(func.coalesce(func.sum(size), 0)) for size in sizes)]
         return sum(int(self.session.scalars(total).one()) for total in sums)
 
     def _run_seconds(self) -> float:

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 PREFIX = "newest backup: "
 
 
-def note_backup(connection: Connection, at: datetime) -> None:
+def note_backup(connection: Connection, time: datetime) -> None:
     """State that a backup was made. Needs the owner of the table."""
-    comment = f"{PREFIX}{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    comment = f"{PREFIX}{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     connection.exec_driver_sql(f"comment on table alembic_version is '{comment}'")
 
 

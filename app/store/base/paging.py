@@ -25,7 +25,7 @@ class Of(NamedTuple):
     order: Sequence[ColumnElement[Any]]
 
 
-def of(keys: Sequence[tuple[Column, object]], row_id: Column) -> Of:
+def page_conditions(keys: Sequence[tuple[Column, object]], row_id: Column) -> Of:
     """keys: the columns of an index before the id, each with its value; none for all rows."""
     equal = [column.between(value, value) for column, value in keys]
     return Of(equal, [*(column.desc() for column, _ in keys), row_id.desc()])
@@ -35,17 +35,17 @@ def newest(session: Session, reference: UUID | str, name: Column, row_id: Column
     """The id itself, or that of the newest row of this name; None if no row has it."""
     if isinstance(reference, UUID):
         return reference
-    named, order = of([(name, reference)], row_id)
-    found: UUID | None = session.scalar(select(row_id).where(*named).order_by(*order).limit(1))
-    return found
+    named, order = page_conditions([(name, reference)], row_id)
+    row_id_: UUID | None = session.scalar(select(row_id).where(*named).order_by(*order).limit(1))
+    return row_id_
 
 
 def id_in(cursor: str) -> UUID:
     """The id of the last row of the page before. Raises InvalidRequest."""
-    found = as_id(cursor)
-    if found is None:
+    identifier = as_id(cursor)
+    if identifier is None:
         raise InvalidRequest(faults=[Fault("/query/cursor", "This is not a cursor of a former page.")])
-    return found
+    return identifier
 
 
 def number(cursor: str) -> int:

@@ -12,7 +12,7 @@ from app.base.errors import DatasetInUse, DatasetNotFound
 from app.schemas.datasets import Column, Dataset, DatasetPage, FileReading
 from app.schemas.jobs import JobState
 from app.store.base.chunk_rows import delete_chunks
-from app.store.base.paging import newest, of
+from app.store.base.paging import newest, page_conditions
 from app.store.datasets.dataset_tables import DatasetChunkRow, DatasetRow
 from app.store.jobs.job_tables import JobRow
 
@@ -76,13 +76,13 @@ class DatasetRepository:
     def get(self, dataset_id: UUID, *, sheets: bool = True) -> Dataset:
         """sheets: False for the name, kind and counts of each column only."""
         if sheets:
-            found = self.find(dataset_id)
+            dataset = self.find(dataset_id)
         else:
             row = self.session.execute(_described(sheets=False).where(DatasetRow.id == dataset_id)).one_or_none()
-            found = None if row is None else _dataset(row)
-        if found is None:
+            dataset = None if row is None else _dataset(row)
+        if dataset is None:
             raise DatasetNotFound
-        return found
+        return dataset
 
     def find(self, dataset_id: UUID) -> Dataset | None:
         row = self.session.get(DatasetRow, dataset_id)
@@ -95,10 +95,10 @@ class DatasetRepository:
 
     def identify(self, reference: UUID | str) -> UUID:
         """The id itself, or that of the newest dataset of this name. Raises DatasetNotFound."""
-        found = newest(self.session, reference, DatasetRow.name, DatasetRow.id)
-        if found is None:
+        dataset_id = newest(self.session, reference, DatasetRow.name, DatasetRow.id)
+        if dataset_id is None:
             raise DatasetNotFound
-        return found
+        return dataset_id
 
     def page(
         self, limit: int, after: UUID | None = None, name: str | None = None, *, sheets: bool = True
@@ -107,15 +107,15 @@ class DatasetRepository:
 
         A page of very wide tables ends before `limit`.
         """
-        named, order = of([] if name is None else [(DatasetRow.name, name)], DatasetRow.id)
+        named, order = page_conditions([] if name is None else [(DatasetRow.name, name)], DatasetRow.id)
         sizes = select(DatasetRow.id, func.jsonb_array_length(DatasetRow.columns)).where(*named).order_by(*order)
         if after is not None:
             sizes = sizes.where(DatasetRow.id < after)
-        found = [(row[0], row[1]) for row in self.session.execute(sizes.limit(limit + 1))]
-        ids = _that_fit(found[:limit])
+        sizes_by_id = [(row[0], row[1]) for row in self.session.execute(sizes.limit(limit + 1))]
+        ids = _that_fit(sizes_by_id[:limit])
         described = _described(sheets=sheets).where(DatasetRow.id.in_(ids)).order_by(DatasetRow.id.desc())
         rows = self.session.execute(described)
-        cursor = str(ids[-1]) if len(found) > len(ids) else None
+        cursor = str(ids[-1]) if len(sizes_by_id) > len(ids) else None
         return DatasetPage(items=[_dataset(row) for row in rows], next_cursor=cursor)
 
     def chunk(self, dataset_id: UUID, seq: int) -> bytes | None:
@@ -132,8 +132,8 @@ class DatasetRepository:
         query = select(chunk.first_row, chunk.payload).where(
             chunk.dataset_id == dataset_id, chunk.first_row <= row, row < chunk.first_row + chunk.rows
         )
-        found = self.session.execute(query).one_or_none()
-        return None if found is None else Chunk(*found)
+        chunk_row = self.session.execute(query).one_or_none()
+        return None if chunk_row is None else Chunk(*chunk_row)
 
     def payloads_with_rows(self, dataset_id: UUID, rows: Sequence[int]) -> list[bytes]:
         """The payloads of all chunks that hold one of these rows, in their order."""
@@ -160,13 +160,13 @@ class DatasetRepository:
         self.session.execute(delete(DatasetRow).where(DatasetRow.id == dataset_id))
 
 
-def _that_fit(found: Sequence[tuple[UUID, int]]) -> list[UUID]:
+def _that_fit(sizes_by_id: Sequence[tuple[UUID, int]]) -> list[UUID]:
     """The first ids whose data sheets fill a page, at least one."""
-    totals = accumulate(columns for _, columns in found)
+    totals = accumulate(columns for _, columns in sizes_by_id)
     return [
         dataset_id
-        for at, ((dataset_id, _), total) in enumerate(zip(found, totals, strict=True))
-        if not at or total <= PAGE_COLUMNS
+        for index, ((dataset_id, _), total) in enumerate(zip(sizes_by_id, totals, strict=True))
+        if not index or total <= PAGE_COLUMNS
     ]
 
 

@@ -34,10 +34,10 @@ class FileRepository:
 
     def get(self, file_id: UUID) -> StoredFile:
         """Raises FileNotFound."""
-        found = self.find(file_id)
-        if found is None:
+        file = self.find(file_id)
+        if file is None:
             raise FileNotFound
-        return found
+        return file
 
     def find(self, file_id: UUID) -> StoredFile | None:
         row = self.session.get(FileRow, file_id)

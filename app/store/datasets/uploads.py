@@ -47,10 +47,10 @@ class UploadRepository:
 
     def get(self, upload_id: UUID) -> Upload:
         """Raises UploadNotFound."""
-        found = self.find(upload_id)
-        if found is None:
+        upload = self.find(upload_id)
+        if upload is None:
             raise UploadNotFound
-        return found
+        return upload
 
     def append(self, upload_id: UUID, offset: int, payload: bytes) -> Upload:
         """Store the bytes that follow the first `offset`. Raises UploadNotFound, WrongOffset.

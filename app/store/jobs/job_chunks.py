@@ -35,13 +35,13 @@ class JobChunkRepository:
     def move(self, job_id: UUID, dataset_id: UUID, chunks: int, rows: int) -> None:
         """Make them the chunks of a dataset. Raises ValueError unless there are so many, with so many rows."""
         mine = Chunk.job_id == job_id
-        found = self.session.execute(select(func.count(), func.coalesce(func.sum(Chunk.rows), 0)).where(mine)).one()
-        if tuple(found) != (chunks, rows):
-            raise ValueError(f"There are {found} chunks and rows, not {(chunks, rows)}.")
+        counts = self.session.execute(select(func.count(), func.coalesce(func.sum(Chunk.rows), 0)).where(mine)).one()
+        if tuple(counts) != (chunks, rows):
+            raise ValueError(f"There are {counts} chunks and rows, not {(chunks, rows)}.")
         for seq in range(0, chunks, MOVED_TOGETHER):  # a statement's time is limited
             some = Chunk.seq.between(seq, seq + MOVED_TOGETHER - 1)
-            own = literal(dataset_id, DatasetChunkRow.dataset_id.type)
-            parts = select(own, Chunk.seq, Chunk.first_row, Chunk.rows, Chunk.payload).where(mine, some)
+            new_dataset = literal(dataset_id, DatasetChunkRow.dataset_id.type)
+            parts = select(new_dataset, Chunk.seq, Chunk.first_row, Chunk.rows, Chunk.payload).where(mine, some)
             self.session.execute(plain_insert(DatasetChunkRow).from_select(COLUMNS, parts))
             self.session.execute(delete(Chunk).where(mine, some))
 

@@ -45,8 +45,8 @@ class Census:
     def _count(self, *, finished: bool) -> Counts:
         states = [state for state in JobState if state.terminal is finished]
         counted = select(JobRow.kind, JobRow.state, func.count()).where(JobRow.state.in_(states))
-        found = self.session.execute(counted.group_by(JobRow.kind, JobRow.state))
-        return {(kind, state): count for kind, state, count in found}
+        counts = self.session.execute(counted.group_by(JobRow.kind, JobRow.state))
+        return {(kind, state): count for kind, state, count in counts}
 
     def _oldest_seconds(self) -> float:
         age = extract("epoch", func.clock_timestamp() - JobRow.created_at)

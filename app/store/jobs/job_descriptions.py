@@ -31,12 +31,12 @@ def read_jobs(
     query = select(JobRow).options(_SHOWN).where(*conditions).order_by(*order).limit(limit)
     if whole:
         query = query.options(undefer(JobRow.request), undefer(JobRow.result))
-    found = session.scalars(query, execution_options={"populate_existing": True}).all()
-    record = _transitions(session, [row.id for row in found])
-    ahead = _ahead(session, [row.id for row in found if row.state == JobState.QUEUED])
+    rows = session.scalars(query, execution_options={"populate_existing": True}).all()
+    record = _transitions(session, [row.id for row in rows])
+    ahead = _ahead(session, [row.id for row in rows if row.state == JobState.QUEUED])
     return [
         _job(row, ahead.get(row.id), record[row.id], (row.request or None, _result(row)) if whole else (None, None))
-        for row in found
+        for row in rows
     ]
 
 

@@ -67,6 +67,6 @@ def record(  # noqa: PLR0917  a line of the record
     project_id: UUID | None = None,
 ) -> None:
     """project_id: that of the job; None is that of the unit of work."""
-    own = {} if project_id is None else {"project_id": project_id}
-    session.add(JobTransitionRow(job_id=job_id, state=state, attempt=attempt, reason=reason, **own))
+    project = {} if project_id is None else {"project_id": project_id}
+    session.add(JobTransitionRow(job_id=job_id, state=state, attempt=attempt, reason=reason, **project))
     session.flush()

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.base.errors import JobNotFound
 from app.schemas.jobs import Job, JobPage, JobState
 from app.store.base.database_clock import NOW, time_of
-from app.store.base.paging import id_in, newest, of
+from app.store.base.paging import id_in, newest, page_conditions
 from app.store.datasets.dataset_tables import DatasetRow
 from app.store.jobs.job_descriptions import read_jobs
 from app.store.jobs.job_records import Accepted, Kept, NewJob, pinned_of
@@ -40,8 +40,8 @@ class JobRepository:
 
     def kept(self, idempotency_key: str) -> Kept | None:
         columns = select(JobRow.request_hash, JobRow.first_response)
-        found = self.session.execute(columns.where(JobRow.idempotency_key == idempotency_key)).one_or_none()
-        return None if found is None else Kept(found[0], Job.model_validate(found[1]))
+        row = self.session.execute(columns.where(JobRow.idempotency_key == idempotency_key)).one_or_none()
+        return None if row is None else Kept(row[0], Job.model_validate(row[1]))
 
     def add(self, new: NewJob) -> Job:
         """Queued, and with its first response stored if it came with a key."""
@@ -71,15 +71,15 @@ class JobRepository:
     def accepted(self, job_id: UUID) -> Accepted | None:
         """Its request, whatever became of it."""
         columns = select(JobRow.kind, JobRow.request, JobRow.inputs, JobRow.dataset_id)
-        found = self.session.execute(columns.where(JobRow.id == job_id)).one_or_none()
-        return None if found is None else Accepted(found[0], found[1], pinned_of(found[2], found[3]))
+        row = self.session.execute(columns.where(JobRow.id == job_id)).one_or_none()
+        return None if row is None else Accepted(row[0], row[1], pinned_of(row[2], row[3]))
 
     def identify(self, reference: UUID | str) -> UUID:
         """The id itself, or that of the newest job of this name. Raises JobNotFound."""
-        found = newest(self.session, reference, JobRow.name, JobRow.id)
-        if found is None:
+        job_id = newest(self.session, reference, JobRow.name, JobRow.id)
+        if job_id is None:
             raise JobNotFound
-        return found
+        return job_id
 
     def page(
         self, limit: int, cursor: str | None = None, *, state: JobState | None = None, name: str | None = None
@@ -88,7 +88,7 @@ class JobRepository:
         filters = [
             (column, value) for column, value in ((JobRow.name, name), (JobRow.state, state)) if value is not None
         ]
-        conditions, order = of(
+        conditions, order = page_conditions(
             filters[:1], JobRow.id
         )  # a name has few jobs: of these, the state is looked at one by one
         also = [column == value for column, value in filters[1:]]

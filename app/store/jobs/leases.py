@@ -133,8 +133,8 @@ class LeaseRepository:
     ) -> None:
         """Raises LeaseLost, also when a cancel came first; so do the other ends of an attempt."""
         output: dict[str, Any] = {"progress": 1.0, "message": "", "curves": curves, "warnings": list(warnings)}
-        found = {"version": version, "result": None if result is None else result.model_dump(mode="json")}
-        self._fenced(claim, JobState.SUCCEEDED, **{**found, **output, **_written(effort), **ENDED})
+        outcome = {"version": version, "result": None if result is None else result.model_dump(mode="json")}
+        self._fenced(claim, JobState.SUCCEEDED, **{**outcome, **output, **_written(effort), **ENDED})
 
     def fail(self, claim: Claim, state: JobState, error: Problem, stored: Mapping[str, Any] = NOTHING) -> None:
         """`state` is failed or timed_out. stored: columns of what is kept of it."""

@@ -10,7 +10,7 @@ from app.base.errors import AliasNotFound, VersionNotFound
 from app.base.suggestions import no_such
 from app.ml.contract.model_reference import VersionRef
 from app.schemas.models import Alias, AliasHistory, AliasRecord
-from app.store.base.paging import number, of
+from app.store.base.paging import number, page_conditions
 from app.store.models.model_tables import AliasMoveRow, AliasRow
 from app.store.models.models import ModelRepository, alias_of
 from app.store.models.pointer import CHAMPION, Pointer
@@ -27,11 +27,11 @@ class AliasRepository:
     def pointer(self, model: str, *, version: int | None = None, alias: str | None = None) -> Pointer:
         """The version that is meant: this version, this alias, else `champion` if there is one, else the newest."""
         chosen = statement(version=version is not None, alias=alias is not None)
-        of = {"model": model, "version": version, "alias": alias or CHAMPION}
-        found = self.session.execute(chosen, of).one_or_none()
-        if found is None:
+        parameters = {"model": model, "version": version, "alias": alias or CHAMPION}
+        row = self.session.execute(chosen, parameters).one_or_none()
+        if row is None:
             raise self._models.absent(model, VersionNotFound() if alias is None else self._no_alias(model, alias))
-        return Pointer.of(found)
+        return Pointer.of(row)
 
     def latest(self, limit: int) -> list[VersionRef]:
         """Aliases that were moved last, as references."""
@@ -65,8 +65,8 @@ class AliasRepository:
 
     def history(self, model: str, alias: str, limit: int, cursor: str | None = None) -> AliasHistory:
         """Moves, newest first; also of an alias or a model that is gone. Raises AliasNotFound if it never was."""
-        own, order = of([(AliasMoveRow.model, model), (AliasMoveRow.alias, alias)], AliasMoveRow.id)
-        mine = select(AliasMoveRow).where(*own)
+        conditions, order = page_conditions([(AliasMoveRow.model, model), (AliasMoveRow.alias, alias)], AliasMoveRow.id)
+        mine = select(AliasMoveRow).where(*conditions)
         if cursor is not None:
             mine = mine.where(AliasMoveRow.id < number(cursor))
         moves = self.session.scalars(mine.order_by(*order).limit(limit + 1)).all()

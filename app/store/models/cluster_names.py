@@ -55,10 +55,10 @@ class ClusterNameRepository:
     def history(self, model: str, version: int, limit: int, cursor: str | None = None) -> ClusterNamesHistory:
         """Changes, newest first. Raises as `current` does, and InvalidRequest for what is no cursor."""
         self._models.demand(model, version)
-        own = select(ClusterNamesRow).where(*_of(model, version))
+        query = select(ClusterNamesRow).where(*_of(model, version))
         if cursor is not None:
-            own = own.where(ClusterNamesRow.revision < number(cursor))
-        rows = self.session.scalars(own.order_by(ClusterNamesRow.revision.desc()).limit(limit + 1)).all()
+            query = query.where(ClusterNamesRow.revision < number(cursor))
+        rows = self.session.scalars(query.order_by(ClusterNamesRow.revision.desc()).limit(limit + 1)).all()
         items = [
             ClusterNamesRecord(at=row.at, revision=row.revision, names=_listed(row), request_id=row.request_id)
             for row in rows[:limit]

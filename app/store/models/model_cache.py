@@ -36,13 +36,13 @@ class Cache:
         if size_bytes > self._largest:
             return None
         # One byte more than requested, at most: a foreign value of any size is seen to be too long.
-        found = self.attempt(lambda redis: redis.getrange(_key(digest), 0, size_bytes))
-        if not isinstance(found, bytes) or len(found) != size_bytes:
+        payload = self.attempt(lambda redis: redis.getrange(_key(digest), 0, size_bytes))
+        if not isinstance(payload, bytes) or len(payload) != size_bytes:
             return None
-        if f"sha256:{hashlib.sha256(found).hexdigest()}" != digest:
+        if f"sha256:{hashlib.sha256(payload).hexdigest()}" != digest:
             log.warning("cache_corrupt", digest=digest)
             return None
-        return found
+        return payload
 
     def put(self, digest: str, blob: bytes) -> None:
         if len(blob) <= self._largest:

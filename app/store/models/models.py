@@ -80,10 +80,10 @@ class ModelRepository:
 
     def published(self, model: str, session_id: UUID, digest: str) -> ModelVersion | None:
         """The version with these bytes that was published from a session, if there is one."""
-        own = select(ModelVersionRow.version).where(
+        query = select(ModelVersionRow.version).where(
             ModelVersionRow.model == model, ModelVersionRow.session_id == session_id, ModelVersionRow.digest == digest
         )
-        version = self.session.scalar(own.order_by(ModelVersionRow.version).limit(1))
+        version = self.session.scalar(query.order_by(ModelVersionRow.version).limit(1))
         return None if version is None else self.version(model, version)
 
     def _next_number(self, model: str) -> int:
@@ -106,8 +106,8 @@ class ModelRepository:
 
     def golden(self, model: str, version: int) -> dict[str, Any]:
         """A few rows as a client would send them, and the predictions for them when the model was fitted."""
-        found: dict[str, Any] = self._found(model, version, ModelVersionRow.golden)[0]
-        return found
+        golden: dict[str, Any] = self._found(model, version, ModelVersionRow.golden)[0]
+        return golden
 
     def chunk(self, model: str, version: int, seq: int) -> bytes:
         """The `seq`-th chunk of the stored bytes. Raises VersionNotFound when it is gone."""
@@ -136,11 +136,11 @@ class ModelRepository:
         """named: what receipts name it by. further: which versions may not use it; all of them if there is none."""
         row = ModelVersionRow
         uses = or_(*(row.receipt.contains({use: dict(named)}) for use in ("projection", "initialised_from")))
-        found = self.session.execute(
+        used = self.session.execute(
             select(row.model, row.version).where(uses, *further).order_by(row.model, row.version).limit(NAMED)
         ).all()
-        if found:
-            names = ", ".join(f"{name}/{version}" for name, version in found)
+        if used:
+            names = ", ".join(f"{name}/{version}" for name, version in used)
             raise VersionInUse(f"Versions that have it as their projection or their start: {names}.")
 
     def demand(self, model: str, version: int) -> None:
@@ -149,10 +149,10 @@ class ModelRepository:
 
     def _found(self, model: str, version: int, *wanted: Any, options: Sequence[ExecutableOption] = ()) -> Sequence[Any]:
         """These columns of the version."""
-        found = self.session.execute(select(*wanted).where(*_at(model, version)).options(*options)).one_or_none()
-        if found is None:
+        row = self.session.execute(select(*wanted).where(*_at(model, version)).options(*options)).one_or_none()
+        if row is None:
             raise self.absent(model, VersionNotFound())
-        return found
+        return row
 
     # models
 
@@ -168,10 +168,10 @@ class ModelRepository:
         return ModelPage(items=items, next_cursor=items[-1].name if len(names) > limit else None)
 
     def get(self, model: str) -> Model:
-        found = self._described([model])
-        if not found:
+        models = self._described([model])
+        if not models:
             raise self._not_found(model)
-        return found[0]
+        return models[0]
 
     def delete(self, model: str) -> None:
         """All versions and aliases. The record of alias moves stays, and so does the counter of versions.

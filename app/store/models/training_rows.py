@@ -18,5 +18,5 @@ class TrainingRowRepository:
 
     def chunk(self, model: str, version: int, seq: int) -> bytes | None:
         """The `seq`-th chunk; None behind the last one, and for versions of earlier releases."""
-        own = Chunk.model == model, Chunk.version == version, Chunk.seq == seq
-        return self.session.scalar(select(Chunk.payload).where(*own))
+        conditions = Chunk.model == model, Chunk.version == version, Chunk.seq == seq
+        return self.session.scalar(select(Chunk.payload).where(*conditions))

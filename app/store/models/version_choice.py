@@ -13,9 +13,9 @@ def statement(*, version: bool, alias: bool) -> Select[tuple[str, int, str, int,
     """The pointer, by what the caller names. Cached, because writing the statement takes longer than running it."""
     row, aliases = ModelVersionRow.__table__.c, AliasRow.__table__.c
     of_model = row.model == bindparam("model")
-    given = ClusterNamesRow.__table__.c
-    names = select(given.names).where(given.model == row.model, given.version == row.version)
-    newest = names.order_by(given.revision.desc()).limit(1).scalar_subquery()
+    names_columns = ClusterNamesRow.__table__.c
+    names = select(names_columns.names).where(names_columns.model == row.model, names_columns.version == row.version)
+    newest = names.order_by(names_columns.revision.desc()).limit(1).scalar_subquery()
     if version:
         required = select(row.model, row.version, row.digest, row.size_bytes, literal(0, Integer), newest)
         return required.where(of_model, row.version == bindparam("version"))

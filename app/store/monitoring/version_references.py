@@ -17,5 +17,5 @@ class VersionReferenceRepository:
 
     def find(self, model: str, version: int) -> bytes:
         """Empty where none is stored, as of versions of earlier releases."""
-        found = self.session.scalar(select(Row.payload).where(Row.model == model, Row.version == version))
-        return found or b""
+        payload = self.session.scalar(select(Row.payload).where(Row.model == model, Row.version == version))
+        return payload or b""

@@ -32,8 +32,8 @@ class StoredPreference(NamedTuple):
         """The same, up to this revision."""
         return self._replace(
             revision=revision,
-            candidates=[one for one in self.candidates if one[0] <= revision],
-            comparisons=[one for one in self.comparisons if one[0] <= revision],
+            candidates=[candidate for candidate in self.candidates if candidate[0] <= revision],
+            comparisons=[comparison for comparison in self.comparisons if comparison[0] <= revision],
         )
 
 
@@ -64,7 +64,7 @@ class PreferenceRepository:
         """key: its Idempotency-Key."""
         row = PreferenceRow(
             id=preference_id, name=name, goals=[*goals], l2=l2, optimise=None if optimise is None else dict(optimise),
-            candidates=[[0, one] for one in candidates], request_hash=request_hash, idempotency_key=key,
+            candidates=[[0, candidate] for candidate in candidates], request_hash=request_hash, idempotency_key=key,
         )  # fmt: skip
         self.session.add(row)
         self.session.flush()
@@ -77,10 +77,10 @@ class PreferenceRepository:
 
     def opened(self, key: str) -> tuple[UUID, str] | None:
         """Id and hash of the request of the preferences that were opened with this key."""
-        found = self.session.execute(
+        row = self.session.execute(
             select(PreferenceRow.id, PreferenceRow.request_hash).where(PreferenceRow.idempotency_key == key)
         ).one_or_none()
-        return None if found is None else (found[0], found[1])
+        return None if row is None else (row[0], row[1])
 
     def get(self, preference_id: UUID) -> StoredPreference:
         """Raises PreferenceNotFound."""
@@ -96,14 +96,14 @@ class PreferenceRepository:
         preference_id: UUID,
         candidates: Sequence[Mapping[str, Any]],
         comparisons: Sequence[Mapping[str, Any]],
-        kept: KeptRequests,
+        requests: KeptRequests,
     ) -> StoredPreference:
         """The next revision. The caller has locked it."""
         row = self._row(preference_id, lock=True)
         row.revision += 1
-        row.candidates = [*row.candidates, *([row.revision, one] for one in candidates)]
-        row.comparisons = [*row.comparisons, *([row.revision, one] for one in comparisons)]
-        row.keys, row.last_hash = dict(kept.keys), kept.last_hash
+        row.candidates = [*row.candidates, *([row.revision, candidate] for candidate in candidates)]
+        row.comparisons = [*row.comparisons, *([row.revision, comparison] for comparison in comparisons)]
+        row.keys, row.last_hash = dict(requests.keys), requests.last_hash
         row.updated_at = time_of(self.session)
         self.session.flush()
         return _stored(row)
@@ -125,8 +125,8 @@ class PreferenceRepository:
     def _row(self, preference_id: UUID, *, lock: bool = False) -> PreferenceRow:
         query = select(PreferenceRow).where(PreferenceRow.id == preference_id)
         if lock:
-            kept = undefer(PreferenceRow.keys), undefer(PreferenceRow.last_hash)
-            query = query.with_for_update().options(*kept)
+            request_columns = undefer(PreferenceRow.keys), undefer(PreferenceRow.last_hash)
+            query = query.with_for_update().options(*request_columns)
         row = self.session.scalars(query).one_or_none()
         if row is None:
             raise PreferenceNotFound
@@ -136,6 +136,7 @@ class PreferenceRepository:
 def _stored(row: PreferenceRow) -> StoredPreference:
     return StoredPreference(
         row.id, row.name, row.created_at, row.updated_at, row.goals, row.l2, row.optimise,
-        [(revision, one) for revision, one in row.candidates], [(revision, one) for revision, one in row.comparisons],
+        [(revision, candidate) for revision, candidate in row.candidates],
+        [(revision, comparison) for revision, comparison in row.comparisons],
         row.revision,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from app.base.errors import ReviewNotFound
 from app.schemas.reviews import Review, ReviewPage, ReviewState
 from app.store.base.database_clock import time_of
 from app.store.base.new_ids import uuid7
-from app.store.base.paging import id_in, of
+from app.store.base.paging import id_in, page_conditions
 from app.store.reviews.review_tables import ReviewRow
 
 
@@ -62,7 +62,7 @@ class ReviewRepository:
 
     def page(self, limit: int, cursor: str | None, *, model: str | None, state: ReviewState | None) -> ReviewPage:
         """Newest first; the cursor is the last id of the page before."""
-        conditions, order = of([] if model is None else [(ReviewRow.model, model)], ReviewRow.id)
+        conditions, order = page_conditions([] if model is None else [(ReviewRow.model, model)], ReviewRow.id)
         also: list[ColumnElement[bool]] = [*_STATES[state]] if state is not None else []
         if cursor is not None:
             also.append(ReviewRow.id < id_in(cursor))
@@ -84,10 +84,10 @@ class ReviewRepository:
 
     def labelled(self, model: str, limit: int, *, again: bool) -> list[Review]:
         """The oldest rows of a model with a label; with `again` those too that are in a dataset."""
-        own = [ReviewRow.model == model, ReviewRow.labelled_at.is_not(None)]
+        conditions = [ReviewRow.model == model, ReviewRow.labelled_at.is_not(None)]
         if not again:
-            own.append(ReviewRow.dataset_id.is_(None))
-        rows = self.session.scalars(select(ReviewRow).where(*own).order_by(ReviewRow.id).limit(limit))
+            conditions.append(ReviewRow.dataset_id.is_(None))
+        rows = self.session.scalars(select(ReviewRow).where(*conditions).order_by(ReviewRow.id).limit(limit))
         return [_review(row) for row in rows]
 
     def export(self, ids: Sequence[UUID], dataset_id: UUID, *, newest: datetime, again: bool) -> bool:

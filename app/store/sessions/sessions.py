@@ -74,10 +74,10 @@ class SessionRepository:
 
     def opened(self, key: str) -> tuple[UUID, str] | None:
         """Id and hash of the request of the session that was opened with this key."""
-        found = self.session.execute(
+        row = self.session.execute(
             select(SessionRow.id, SessionRow.request_hash).where(SessionRow.idempotency_key == key)
         ).one_or_none()
-        return None if found is None else (found[0], found[1])
+        return None if row is None else (row[0], row[1])
 
     def get(self, session_id: UUID) -> StoredSession:
         """Raises SessionNotFound."""
@@ -94,10 +94,10 @@ class SessionRepository:
             *(SessionRow.keys, SessionRow.last_hash, SessionRow.last_response),
         )
         query = select(*columns).where(SessionRow.id == session_id)
-        found = self.session.execute(query.with_for_update() if locked else query).one_or_none()
-        if found is None:
+        row = self.session.execute(query.with_for_update() if locked else query).one_or_none()
+        if row is None:
             raise SessionNotFound
-        return HeldSession(*found)
+        return HeldSession(*row)
 
     def advance(self, session_id: UUID, revision: int, to: Advance) -> bool:
         """The next revision, if it still has this one; else nothing changes."""
