@@ -52,5 +52,5 @@ class Census:
         age = extract("epoch", func.clock_timestamp() - JobRow.created_at)
         queue = select(age).where(
             JobRow.state.between(JobState.QUEUED, JobState.QUEUED)
-        )  # as `app.store.base.paging.of`
+        )  # as `app.store.base.paging.page_conditions`
         return float(self.session.scalar(queue.order_by(JobRow.state, JobRow.id).limit(1)) or 0.0)
