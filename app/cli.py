@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _settings(options: dict[str, Any]) -> Settings:
     """From the environment; what was given on the command line wins."""
-    given = {name: options[name] for name in Settings.model_fields if options.get(name) is not None}
-    return Settings(**given)
+    chosen_options = {name: options[name] for name in Settings.model_fields if options.get(name) is not None}
+    return Settings(**chosen_options)
 
 
 def _up(options: dict[str, Any], settings: Settings) -> None:

@@ -8,9 +8,9 @@ from itertools import islice
 
 from app.base.other_names import OTHER_NAMES
 
-LONGEST = 80
+MAX_NAME_LENGTH = 80
 """Characters of a name that a message repeats."""
-MOST = 1000
+MAX_COMPARED_NAMES = 1000
 """Names compared with one that does not exist: each comparison takes microseconds."""
 LISTED = 12
 """Names listed where none of them is close."""
@@ -24,9 +24,11 @@ def compare_at_most(comparisons: int) -> None:
 
 
 def quoted(name: str) -> str:
-    """A name for a message: in quotes, on one line, no longer than `LONGEST`."""
-    clean = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name[:LONGEST])
-    return f"'{clean}…'" if len(name) > LONGEST else f"'{clean}'"
+    """A name for a message: in quotes, on one line, no longer than `MAX_NAME_LENGTH`."""
+    clean = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name[:MAX_NAME_LENGTH]
+    )
+    return f"'{clean}…'" if len(name) > MAX_NAME_LENGTH else f"'{clean}'"
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
@@ -57,19 +59,19 @@ def closest(name: object, names: Iterable[str]) -> str | None:
     >>> closest("XGBoost", ["gradient_boosting", "ridge"]), closest("xgboost", ["boost"])
     ('gradient_boosting', 'boost')
     """
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST:
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_LENGTH:
         return None
     left = _left.get()
     if left is not None:
         if left[0] <= 0:
             return None
         names = [*names]
-        left[0] -= min(len(names), MOST)
+        left[0] -= min(len(names), MAX_COMPARED_NAMES)
     other_name = OTHER_NAMES.get(re.sub(r"[\s_-]", "", name.casefold()))
     if other_name is not None and other_name in (names := [*names]):
         return other_name
     near = (other for other in names if other and abs(len(other) - len(name)) <= 2 + len(name) // 2)
-    by_key = {other.casefold(): other for other in islice(near, MOST)}
+    by_key = {other.casefold(): other for other in islice(near, MAX_COMPARED_NAMES)}
     matches = get_close_matches(name.casefold(), by_key, n=1)
     return by_key[matches[0]] if matches else None
 

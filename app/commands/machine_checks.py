@@ -93,11 +93,13 @@ def _check_folder(folder: Path) -> Result:
 
 def _check_variables(environment: Iterable[str]) -> Result:
     """Names of the environment that mean nothing, so that a misspelt setting is not taken for one."""
-    known = {f"VALIANT_{name.upper()}" for name in Settings.model_fields} | OF_THE_CLIENT
-    unknown = [name for name in environment if name.startswith("VALIANT_") and name.removesuffix("_FILE") not in known]
+    variables = {f"VALIANT_{name.upper()}" for name in Settings.model_fields} | OF_THE_CLIENT
+    unknown = [
+        name for name in environment if name.startswith("VALIANT_") and name.removesuffix("_FILE") not in variables
+    ]
     if not unknown:
         return Result("settings", "every VALIANT_ variable is one")
-    meant = [f"{name} (is it {close}?)" if (close := closest(name, known)) else name for name in sorted(unknown)]
+    meant = [f"{name} (is it {close}?)" if (close := closest(name, variables)) else name for name in sorted(unknown)]
     return Result("settings", f"no setting has the name {', '.join(meant)}.", "Correct or remove it.")
 
 

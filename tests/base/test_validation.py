@@ -11,7 +11,7 @@ from pydantic_core._pydantic_core import list_all_errors
 
 from app.base.errors import InvalidRequest
 from app.base.faults import Fault
-from app.base.suggestions import LONGEST, closest, compare_at_most, did_you_mean, one_of, quoted
+from app.base.suggestions import MAX_NAME_LENGTH, closest, compare_at_most, did_you_mean, one_of, quoted
 from app.base.validation import TEXTS, in_document_order, sentence, validation_faults
 from app.ml.jobs.train import TrainRequest
 from app.ml.queries.metrics import MetricsRequest
@@ -143,10 +143,10 @@ def test_the_detail_of_a_problem_says_what_is_wrong():
 
 
 def test_suggestions_are_bounded_and_clean():
-    assert closest("x" * (LONGEST + 1), ["x" * LONGEST]) is None
+    assert closest("x" * (MAX_NAME_LENGTH + 1), ["x" * MAX_NAME_LENGTH]) is None
     assert did_you_mean("zzz", ["price"]) == "."
     assert quoted("a\n\x1bb") == "'a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}b'"
-    assert len(quoted("x" * 1000)) == LONGEST + 3
+    assert len(quoted("x" * 1000)) == MAX_NAME_LENGTH + 3
 
 
 def test_a_context_compares_no_more_names_than_it_may():

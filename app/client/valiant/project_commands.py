@@ -24,12 +24,14 @@ def add_project_commands(add: Add) -> None:
 
 
 def _projects(service: Client) -> tuple[list[dict[str, Any]], SummaryTable]:
-    found = service.projects()
-    rows = [[each["name"], *(each["quotas"].get(limit) for limit in LIMITS), each["created_at"][:10]] for each in found]
-    return found, SummaryTable("", ("project", *LIMITS.values(), "created"), rows, ("An empty cell is no limit.",))
+    projects = service.projects()
+    rows = [
+        [each["name"], *(each["quotas"].get(limit) for limit in LIMITS), each["created_at"][:10]] for each in projects
+    ]
+    return projects, SummaryTable("", ("project", *LIMITS.values(), "created"), rows, ("An empty cell is no limit.",))
 
 
 def _usage(service: Client) -> tuple[Mapping[str, Any], SummaryTable]:
-    found = service.usage()
-    rows = [[text, found.get(limit), found["quotas"].get(limit)] for limit, text in LIMITS.items()]
-    return found, SummaryTable(f"project {found['project']}", ("what", "used", "limit"), rows)
+    usage = service.usage()
+    rows = [[text, usage.get(limit), usage["quotas"].get(limit)] for limit, text in LIMITS.items()]
+    return usage, SummaryTable(f"project {usage['project']}", ("what", "used", "limit"), rows)

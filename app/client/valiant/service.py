@@ -112,8 +112,8 @@ class Service(Transfers[M]):
         fields: further fields of the request, such as `columns`, `tolerance_psi` and `significance`.
         """
         body = {"current": current, "reference": reference, "model": model, **fields}
-        found = yield from self._end((yield from self._submit("drift", body)), True, timeout, progress)
-        return DriftReport(self.driver, found)
+        document = yield from self._end((yield from self._submit("drift", body)), True, timeout, progress)
+        return DriftReport(self.driver, document)
 
     @operation
     def validate(self, kind: str, /, **body: Any) -> Steps[dict[str, Any]]:

@@ -25,8 +25,8 @@ def add_version_commands(add: Add, table_of: Callable[[Client, str], Dataset[Any
         return _compare(service, table_of(service, table), **options)
 
     def drift(service: Client, table: str, reference: str | None, **options: Any) -> DriftReport[Any]:
-        known = None if reference is None else table_of(service, reference)
-        return _drift(service, table_of(service, table), known, **options)
+        reference_table = None if reference is None else table_of(service, reference)
+        return _drift(service, table_of(service, table), reference_table, **options)
 
     command = add("search", search, "compare algorithms on the same folds, and train the best")
     command.add_argument("table", help="a file, or the name or id of a dataset")

@@ -14,7 +14,7 @@ from app.ml.contract.algorithm import Labels, Matrix, Vector
 from app.ml.contract.task import PredictionKind
 from app.ml.statistics.metric_value import MEASURES
 
-SMALLEST = 1e-15
+MIN_PROBABILITY = 1e-15
 """Smallest probability that a logarithm is taken of."""
 OF_NUMBERS = "rmse", "mae", "r2"
 OF_CLASSES = "log_loss", "brier", "accuracy", "balanced_accuracy", "roc_auc"
@@ -37,7 +37,7 @@ def row_losses(metric: str, truth: Vector | Labels, predicted: NDArray[np.floati
     codes = np.asarray(truth, np.intp)
     match metric:
         case "log_loss":
-            logarithms: Vector = -np.log(np.maximum(values[np.arange(codes.size), codes], SMALLEST))
+            logarithms: Vector = -np.log(np.maximum(values[np.arange(codes.size), codes], MIN_PROBABILITY))
             return logarithms
         case "brier":
             squares: Vector = ((values - np.eye(values.shape[1])[codes]) ** 2).sum(axis=1)

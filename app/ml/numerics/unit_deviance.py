@@ -21,5 +21,7 @@ def unit_deviances(y: Vector, mean: Vector, power: float) -> Vector:
             return np.asarray(2 * (scipy.special.xlogy(y, y / mean) - y + mean))
         if power == 2:
             return np.asarray(2 * (y / mean - 1 - np.log(y / mean)))
-        one, two = 1 - power, 2 - power
-        return np.asarray(2 * (y**two / (one * two) - y * mean**one / one + mean**two / two))
+        first_exponent, two = 1 - power, 2 - power
+        return np.asarray(
+            2 * (y**two / (first_exponent * two) - y * mean**first_exponent / first_exponent + mean**two / two)
+        )

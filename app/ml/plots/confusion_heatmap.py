@@ -10,7 +10,7 @@ from app.ml.kinds.plot import Drawing, Plot, PlotSubject
 
 MOST_CLASSES = 20
 """Classes drawn: of more, the most frequent ones."""
-CELL, LARGEST = 30, 320
+CELL, MAX_SIDE = 30, 320
 """Side of a cell of many classes, and of the square that few classes fill, in pixels."""
 
 
@@ -26,7 +26,7 @@ def draw(source: PlotSubject) -> Drawing:
     seen = tooltips(truth="true", assigned="predicted", count="rows", share="share of the true class")
     cells = layer("rect", color=share, tooltip=seen)
     counts = [labels("count", "on_weak", "datum.share <= 0.5"), labels("count", "on_strong", "datum.share > 0.5")]
-    side = max(LARGEST, CELL * len(shown_codes)) if len(shown_codes) > 4 else 56 * max(3, len(shown_codes))
+    side = max(MAX_SIDE, CELL * len(shown_codes)) if len(shown_codes) > 4 else 56 * max(3, len(shown_codes))
     view = {
         "width": side,
         "height": side,
@@ -53,7 +53,7 @@ def _kept(matrix: ConfusionMatrix) -> list[int]:
 
 
 def _long(names: list[str]) -> bool:
-    return max(map(len, names), default=0) * 7 > max(CELL, LARGEST / max(1, len(names)))
+    return max(map(len, names), default=0) * 7 > max(CELL, MAX_SIDE / max(1, len(names)))
 
 
 def _rows(matrix: ConfusionMatrix, shown_codes: list[int], names: list[str]) -> Iterator[dict[str, JSON]]:
@@ -67,6 +67,6 @@ def _rows(matrix: ConfusionMatrix, shown_codes: list[int], names: list[str]) -> 
 
 PLOT = Plot(
     title="Confusion matrix",
-    applies=lambda of: of.report.confusion_matrix is not None and of.report.rows_test > 0,
+    applies=lambda source: source.report.confusion_matrix is not None and source.report.rows_test > 0,
     draw=draw,
 )

@@ -28,7 +28,7 @@ MOST_PLANES, MOST_TILES = 9, 12_000
 """Planes of a picture, and cells of all of them: of large maps fewer planes are drawn."""
 PANEL = 190
 """Longest side of a plane in pixels."""
-LEAST, LEGEND = 60.0, 110.0
+MIN_LEGEND, MAX_LEGEND = 60.0, 110.0
 """Length of the colour scale of a plane in pixels: the shortest, and the longest."""
 HEADING = {"frame": "group", "fontSize": 12, "fontWeight": "normal", "offset": 6, "limit": PANEL}
 LABELS = 90
@@ -120,7 +120,7 @@ def _panel(response: Planes, plane: _Values, name: str, tiles: Tiles) -> Specifi
         for place, (x, y, value) in enumerate(zip(response.x, response.y, values, strict=True))
         if value is not None
     ]
-    length = min(LEGEND, max(LEAST, tiles.view["height"]))
+    length = min(MAX_LEGEND, max(MIN_LEGEND, tiles.view["height"]))
     shades = _categories(values) if categories else _shades(plane.column, [row["value"] for row in rows], length)
     seen = [*tooltips(place="cell"), _tooltip(plane.column, name)]
     return {

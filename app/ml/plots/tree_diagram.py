@@ -15,7 +15,7 @@ from app.ml.queries.tree import QUERY, Tree, TreeNode, TreeRequest, TreeTerm, tr
 
 MOST_NODES = 31
 MAX_DEPTH = 4
-WIDE, HIGH = 205, 42
+LEVEL_PIXELS, LEAF_PIXELS = 205, 42
 """Pixels from one level to the next, and from one leaf to the next."""
 BEND = 0.07
 """Distance of a bend from the nodes to its right, in levels."""
@@ -43,7 +43,7 @@ def draw(source: PlotSubject) -> Drawing:
         *({"data": rows, **mark} for mark in (points, *texts)),
     ]
     axes = {"x": _axis("x", [0, max(1.0, deepest)]), "y": _axis("y", [last + 0.5, -0.5])}
-    size = {"width": WIDE * max(1, deepest), "height": HIGH * (last + 1)}
+    size = {"width": LEVEL_PIXELS * max(1, deepest), "height": LEAF_PIXELS * (last + 1)}
     return Drawing({**size, "encoding": axes, "layer": layers}, (_subtitle(shown, source),))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.store.unit_of_work import WorkFactory
 
 log = structlog.get_logger(__name__)
-MOST = 10_000
+MAX_POINTERS = 10_000
 """Pointers remembered. Only names that exist are, so this is many models."""
 LATE_SECONDS = 0.04
 """A renewal that takes longer no longer holds up a request that an older pointer can serve."""
@@ -176,7 +176,7 @@ class Pointers:
                 return
             self._known.pop(_own(reference), None)
             if read is not None:
-                if len(self._known) >= MOST:
+                if len(self._known) >= MAX_POINTERS:
                     self._known.clear()
                 self._known[_own(reference)] = read
 

@@ -15,7 +15,7 @@ from app.store.base.database_clock import time_of
 from app.store.base.paging import id_in
 from app.store.base.project_table import ProjectRow
 
-LATEST = timedelta(minutes=2)
+MAX_TRANSACTION = timedelta(minutes=2)
 """Longer than any transaction: what changed since a read shows in the next one, even if it was committed late."""
 
 
@@ -82,7 +82,7 @@ class KeyRepository:
 
     def changed(self, since: datetime | None) -> Sequence[tuple[ApiKey, bytes]]:
         """Keys that have changed since a time, and some that changed shortly before, with digests; None: all."""
-        changed = [] if since is None else [KeyRow.changed_at > since - LATEST]
+        changed = [] if since is None else [KeyRow.changed_at > since - MAX_TRANSACTION]
         return [(self._key(row), row.digest) for row in self.session.scalars(select(KeyRow).where(*changed))]
 
     def used(self, ids: Collection[UUID]) -> None:

@@ -34,7 +34,7 @@ NOUNS = {
 }
 QUEUE_SECONDS = 5
 """Time after which a job may have left a full queue."""
-LONGEST = timedelta(days=7)
+MAX_ATTEMPT = timedelta(days=7)
 """Longer than any attempt."""
 
 
@@ -108,7 +108,7 @@ class QuotaRepository:
         )
         seconds = func.extract("epoch", func.coalesce(end, NOW) - func.greatest(begun.at, day))
         lasted = select(func.coalesce(func.sum(func.greatest(seconds, 0)), 0))
-        lasted = lasted.where(begun.state == JobState.RUNNING, begun.at > day - LONGEST)
+        lasted = lasted.where(begun.state == JobState.RUNNING, begun.at > day - MAX_ATTEMPT)
         return float(self.session.scalars(lasted).one())
 
     def _seconds_left(self) -> int:

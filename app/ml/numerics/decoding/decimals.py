@@ -25,14 +25,14 @@ from app.ml.numerics.jit import inner, not_inlined
 Words = NDArray[np.uint64]
 U = np.uint64
 
-LEAST, MOST = -342, 308
+MIN_POWER, MAX_POWER = -342, 308
 """Powers of ten beyond which every product of 64 bits is 0 or infinite."""
 
 
 def _fives() -> Words:
     """High and low, the 128 bits of 5^q for each q, rounded down; for q < 0 those of the reciprocal, rounded up."""
     words: list[int] = []
-    for q in range(LEAST, MOST + 1):
+    for q in range(MIN_POWER, MAX_POWER + 1):
         five = 5 ** abs(q)
         size = (five - 1).bit_length()  # 2^size >= 5^-q
         bits = five << 128 if q >= 0 else 2 ** (size + 127 if q >= -27 else 2 * size + 128) // five + 1
@@ -52,7 +52,7 @@ def exponent_of(q: Any) -> Any:
     return U((217706 * q >> 16) + 1085)
 
 
-FIFTHS = FIVES[2 * (np.arange(0, -23, -1) - LEAST)]
+FIFTHS = FIVES[2 * (np.arange(0, -23, -1) - MIN_POWER)]
 EXPONENTS = np.array([exponent_of.python(-behind) for behind in range(23)], np.uint64)
 """For so many digits behind the point: the high words of 5^-behind, and the exponents."""
 

@@ -12,7 +12,7 @@ from app.ml.numerics.jit import TEXT, inner, kernel, not_inlined
 MAX_COLUMNS = 1 << 14
 """Columns of a table."""
 LONGEST_NAMES = 1 << 16
-SMALL, MODEST = 1 << 16, 1 << 13
+MAX_SMALL_BYTES, MODEST = 1 << 16, 1 << 13
 """Bytes of a text that is read, in 0.1 ms, without giving up the GIL; numbers for which room is made unasked."""
 LISTS, OBJECTS, FLAT = range(3)
 """Form of a table: `[[1, 2], [3, 4]]`, `[{"a": 1}, {"a": 2}]`, `[1, 2, 3]`."""
@@ -33,7 +33,7 @@ def read_table(text: bytes, start: int, form: int, most: int) -> Table | None:
     Also None for a whole number beyond 2^53, more than 19 digits, what is nearer to 0 than normal floats are, and
     objects with other keys, or in another order, than the first. text: ends with "}", as a JSON object does.
     """
-    read = scan.lean if len(text) > SMALL else scan_small.lean
+    read = scan.lean if len(text) > MAX_SMALL_BYTES else scan_small.lean
     names = bytearray(min(len(text), LONGEST_NAMES)) if form == OBJECTS else _NO_NAMES
     values = np.empty(_shapes[form])
     rows, width, end, named = read(text, start, form, values, names)

@@ -13,9 +13,9 @@ from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
 from app.ml.numerics.linear_models.score_curvature import at_the_start, score_by_score
 from app.ml.numerics.optimise.newton import SLOW, Minimum, lbfgs, newton, quasi_newton
 
-PART, RARE = 8192, 50
+PART, MIN_CLASS_ROWS = 8192, 50
 """Rows to start with, and how many of each class there have to be among them."""
-FEW_UNKNOWNS, WIDE, DEAR = 100, 2000, 0.8
+FEW_UNKNOWNS, MAX_SPECTRUM_INPUTS, DEAR = 100, 2000, 0.8
 """Limits for more than two classes: up to the first Newton at once; inputs up to the second have a spectrum that is
 soon found. Then a Hessian costs some dozens of steps: it serves while these bring the gradient to the last share."""
 PARTIAL = 0.3
@@ -61,7 +61,7 @@ def minimum(loss: CrossEntropy, start: Vector, watch: Watch, params: CrossEntrop
     """
     best, (d, s) = Minimum(start, converged=False, iterations=0), (loss.x.shape[1], loss.targets.shape[1])
     arrays = sparse(loss.x) is None
-    if params.solver == "auto" and arrays and s > 1 and best.x.size > FEW_UNKNOWNS and d <= WIDE:
+    if params.solver == "auto" and arrays and s > 1 and best.x.size > FEW_UNKNOWNS and d <= MAX_SPECTRUM_INPUTS:
         for steps, curvature in ((FIRST_STEPS, at_the_start), (ROUGH_STEPS, score_by_score)):
             most = min(steps, params.max_iter - best.iterations)
             rough = quasi_newton(loss, curvature(loss, best.x), best.x, tol=params.tol, max_iter=most, watch=watch)
@@ -88,6 +88,6 @@ def _thorough(
 
 def _head_start(part: CrossEntropy, start: Vector) -> Vector:
     """The minimum of a part of the rows: of many, few show where to look (Byrd et al. 2011)."""
-    if (np.minimum(part.targets.sum(axis=0), (1 - part.targets).sum(axis=0)) < RARE).any():
+    if (np.minimum(part.targets.sum(axis=0), (1 - part.targets).sum(axis=0)) < MIN_CLASS_ROWS).any():
         return start
     return newton(part, part.hessian, start, tol=1e-2, max_iter=20, watch=lambda _point, _value: False, slow=PARTIAL).x

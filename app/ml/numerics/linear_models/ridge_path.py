@@ -12,7 +12,7 @@ import scipy
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.numerics.linear_algebra.solve import centred
 
-STEPS, WEAKEST, STRONGEST = 50, 1e-8, 10.0
+STEPS, MIN_PENALTY_SHARE, MAX_PENALTY_SHARE = 50, 1e-8, 10.0
 """Penalties on the path, and its ends as shares of the largest squared singular value."""
 
 
@@ -50,7 +50,7 @@ class Spectrum(NamedTuple):
     def grid(self) -> Vector:
         """Penalties in descending order."""
         top = float(self.values.max(initial=0.0)) ** 2 or 1.0
-        return top * np.geomspace(STRONGEST, WEAKEST, STEPS)
+        return top * np.geomspace(MAX_PENALTY_SHARE, MIN_PENALTY_SHARE, STEPS)
 
     def shrunk(self, penalties: Vector) -> Matrix:
         """(m, r): the share of each direction that each penalty leaves."""

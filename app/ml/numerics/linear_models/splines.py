@@ -30,7 +30,7 @@ grows as their cube."""
 ROWS_A_KNOT = 3.0
 FIRST = 0.02
 """ε, the weight of first differences."""
-WEAKEST, STRONGEST = 1e-9, 1e9
+MIN_PENALTY, MAX_PENALTY = 1e-9, 1e9
 """Range of λ, in units of the mean square of a column."""
 MOST_STEPS = 200
 STILL = 1e-3
@@ -105,7 +105,7 @@ def fit_curves(x: Matrix, y: Vector, weights: Vector) -> Smooth:
         noise = left / max(size - 1 - degrees.sum(), 0.1 * size)
         squares = np.bincount(groups, u**2, count)
         penalties = noise * degrees / np.maximum(squares, 1e-300)
-        penalties = np.clip(penalties, WEAKEST * scale, STRONGEST * scale)
+        penalties = np.clip(penalties, MIN_PENALTY * scale, MAX_PENALTY * scale)
     return Smooth(design.curves(u, degrees), penalties, MOST_STEPS, converged=False)
 
 

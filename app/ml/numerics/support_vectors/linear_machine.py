@@ -35,9 +35,9 @@ STEPS = 60
 """Newton steps of a round at most."""
 SUBSET, LEAST_SUBSET = 16, 2
 """The start is the minimum for one row of so many, at most and at least."""
-SMALL, FEW = 3000, 100
+MIN_SUBSET_ROWS, MIN_ROWS_PER_COLUMN = 3000, 100
 """Rows, and rows for each column, that remain at least: the plane of fewer is far from that of all."""
-NEAR, APART = 0.15, 2.0
+MIN_NEAR_SHARE, NEAR_SHARE_FACTOR = 0.15, 2.0
 """Share of the rows, nearest to where their loss bends, whose coefficients are looked for at first: at least, and for
 the error √(d/m) of the plane of m rows.
 """
@@ -134,7 +134,7 @@ def in_weights(rows: float, columns: float) -> bool:
 
 def weights_seconds(rows: float, columns: float) -> float:
     """Seconds of that: Newton steps, of all rows or of some that give the first plane, and passes over all."""
-    stepped = min(rows, max(SMALL, FEW * columns))
+    stepped = min(rows, max(MIN_SUBSET_ROWS, MIN_ROWS_PER_COLUMN * columns))
     return 5e-3 + 1e-9 * stepped * columns**2 + rows * (3e-7 + 2.2e-8 * columns)
 
 
@@ -143,12 +143,12 @@ def solve_linear(x: Matrix, problem: Problem, settings: Settings) -> Solution:
     n, d = x.shape
     weights, b, active, coef = np.zeros(d), 0.0, np.arange(n), np.zeros(n)
     sigma, steps, tol = _first(problem), 0, settings.tol
-    if (stride := min(SUBSET, n // max(SMALL, FEW * d))) >= LEAST_SUBSET:
+    if (stride := min(SUBSET, n // max(MIN_SUBSET_ROWS, MIN_ROWS_PER_COLUMN * d))) >= LEAST_SUBSET:
         some, rough = slice(None, None, stride), max(tol, ROUGH)
         rows = np.ascontiguousarray(x[some])
         solution = solve_linear(rows, of_rows(problem, some, stride), settings._replace(tol=rough))
         weights, b = rows.T @ solution.coef, solution.intercept
-        share = max(NEAR, APART * math.sqrt(d / len(rows)))
+        share = max(MIN_NEAR_SHARE, NEAR_SHARE_FACTOR * math.sqrt(d / len(rows)))
         coef, near = _split(problem, problem.linear - x @ weights - b, share)
         sigma *= KNOWN
         rounds = _rounds(Part.of(x, problem, coef, near, rough), (weights, b), sigma, rough)

@@ -5,7 +5,7 @@ import numpy as np
 from app.ml.contract.algorithm import Matrix, Vector
 from app.ml.numerics.trees.forest import Trees
 
-LEAST, MOST = 1000, 10_000
+MIN_PROBE_ROWS, MAX_PROBE_ROWS = 1000, 10_000
 """Rows: as many as the column with most thresholds has values to try, within these."""
 MOST_CELLS = 1 << 24
 
@@ -14,8 +14,8 @@ def probe_rows(trees: Trees) -> Matrix:
     """(n, d): in every column all values to try, each among random ones of the other columns."""
     rng = np.random.default_rng(0)
     tried = [_tried(trees, j) for j in range(trees.levels.size)]
-    most = max(LEAST, min(MOST, MOST_CELLS // max(1, trees.levels.size)))
-    n = min(max(LEAST, *(values.size for values in tried)), most)
+    most = max(MIN_PROBE_ROWS, min(MAX_PROBE_ROWS, MOST_CELLS // max(1, trees.levels.size)))
+    n = min(max(MIN_PROBE_ROWS, *(values.size for values in tried)), most)
     columns = [np.resize(rng.permutation(values), n) for values in tried]
     return np.stack([rng.permutation(column) for column in columns], axis=1)
 
