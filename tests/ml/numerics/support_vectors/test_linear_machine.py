@@ -55,7 +55,12 @@ def test_a_first_plane_far_from_that_of_all_rows_is_given_up(kind, monkeypatch):
         problem = Problem(z, np.minimum(z, 0), np.maximum(z, 0), np.zeros(len(x)))
     settings = Settings(1e-4, 10.0, 10**7)
     plain = solve_linear(x, problem, settings)
-    for name, value in {"MIN_SUBSET_ROWS": 50, "MIN_ROWS_PER_COLUMN": 1, "MIN_NEAR_SHARE": 0.02, "NEAR_SHARE_FACTOR": 0.02}.items():
+    for name, value in {
+        "MIN_SUBSET_ROWS": 50,
+        "MIN_ROWS_PER_COLUMN": 1,
+        "MIN_NEAR_SHARE": 0.02,
+        "NEAR_SHARE_FACTOR": 0.02,
+    }.items():
         monkeypatch.setattr(linear_machine, name, value)
     found = solve_linear(x, problem, settings)
     assert found.converged
