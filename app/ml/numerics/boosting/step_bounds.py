@@ -72,7 +72,8 @@ class StepBounds(NamedTuple):
             drawn[~every] = np.inf
             every &= drawn <= np.sort(drawn)[max(self.tree_columns, 1) - 1]
         draws = np.array([self.seed, tree, self.node_columns, self.extra_trees, self.twofold], np.int64)
-        least = self.min_decrease * weight * slopes.unit**2 / slopes.curvature_unit / slopes.weight
+        least = self.min_decrease * weight / slopes.curvature_unit / slopes.weight
+        least = least * slopes.unit * slopes.unit if least else 0.0  # the unit's square may be infinite
         l1, max_step = self._scaled(slopes)
         return (l1, max_step, least), settings, every, draws if self.apply else NO_DRAWS
 
