@@ -172,6 +172,7 @@ def test_projects_and_their_use_are_tables(valiant, service):
     (line,) = [line for line in listed.splitlines() if line.startswith(name)]
     assert "7" in line.split()
     assert name not in before
+    assert json.loads(valiant("projects", "--json")[1])[0]["name"] == name  # the newest is first
     code, used, _ = valiant("usage")
     assert code == 0
     assert used.startswith("project default\nwhat")

@@ -1,7 +1,7 @@
 """`valiant projects` and `valiant usage`: the projects of the service with their limits, and what one uses of them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from .service import Client
 from .summary_table import SummaryTable
@@ -18,20 +18,27 @@ LIMITS = {
 """Limits of a project, in words."""
 
 
+class Fields(NamedTuple):
+    """What the service sent, for `--json`."""
+
+    fields: Mapping[str, Any]
+
+
 def add_project_commands(add: Add) -> None:
     add("projects", _projects, "list the projects of the service and their limits; needs a key of an operator")
     add("usage", _usage, "show what the project of the key uses of its limits")
 
 
-def _projects(service: Client) -> tuple[list[dict[str, Any]], SummaryTable]:
+def _projects(service: Client) -> tuple[list[Fields], SummaryTable]:
     projects = service.projects()
     rows = [
         [each["name"], *(each["quotas"].get(limit) for limit in LIMITS), each["created_at"][:10]] for each in projects
     ]
-    return projects, SummaryTable("", ("project", *LIMITS.values(), "created"), rows, ("An empty cell is no limit.",))
+    table = SummaryTable("", ("project", *LIMITS.values(), "created"), rows, ("An empty cell is no limit.",))
+    return [Fields(each) for each in projects], table
 
 
-def _usage(service: Client) -> tuple[Mapping[str, Any], SummaryTable]:
+def _usage(service: Client) -> tuple[Fields, SummaryTable]:
     usage = service.usage()
     rows = [[text, usage.get(limit), usage["quotas"].get(limit)] for limit, text in LIMITS.items()]
-    return usage, SummaryTable(f"project {usage['project']}", ("what", "used", "limit"), rows)
+    return Fields(usage), SummaryTable(f"project {usage['project']}", ("what", "used", "limit"), rows)
