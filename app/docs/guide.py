@@ -14,8 +14,8 @@ from app.ml.catalogue.algorithm_files import every_entry
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "console", "client", "datasets", "choosing", "train", "reports", "predict"),
-        *("why-this-prediction", "insurance", "decisions-of-a-classifier", "search", "import", "kernels-and-networks"),
-        *("which-columns-matter", "decisions-on-a-model", "online", "monitoring", "jobs"),
+        *("why-this-prediction", "insurance", "decisions-of-a-classifier", "best-model", "search", "import"),
+        *("kernels-and-networks", "which-columns-matter", "decisions-on-a-model", "online", "monitoring", "jobs"),
     ),
     "Run": (
         *("operation", "kubernetes", "backup", "postgres-upgrade", "logs", "serve", "security", "settings"),

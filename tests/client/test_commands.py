@@ -271,3 +271,12 @@ def test_drift_is_printed_written_and_fails_a_pipeline(valiant, tmp_path):
     assert json.loads(printed)["drifted"] == 1
     assert errors == "valiant: drift of sepal_length_cm\n"
     assert valiant("drift", IRIS, "--model", "flowers", "--fail-on", "any")[0] == 0
+
+
+def test_the_best_model_is_printed_as_a_leaderboard(valiant):
+    options = ("--target", "species", "--units", "6", "--include", "logistic", "--include", "knn", "--model", "best")
+    code, printed, errors = valiant("automl", IRIS, *options)
+    assert code == 0, errors
+    assert "BestModel best 1: log_loss" in printed
+    assert "logistic" in printed
+    assert valiant("automl", IRIS, "--target", "nobody", "--units", "6")[0] == 4

@@ -11,6 +11,7 @@ httpx is imported by `connect`, pyarrow by the first table.
 from functools import cache
 from typing import Any
 
+from .best_model import BestModel
 from .configuration import Connection, configured
 from .dataset import Dataset
 from .drift_report import DriftReport
@@ -43,6 +44,7 @@ from .version_report import Metric, Report
 __all__ = [
     "Alias",
     "AsyncClient",
+    "BestModel",
     "Client",
     "Conflict",
     "ConnectionLost",

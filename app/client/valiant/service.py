@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from . import frames
+from .best_model import BestModel
 from .dataset import Dataset
 from .drift_report import DriftReport
-from .failures import Problem
+from .failures import BY_STATE, JobFailed, Problem
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
@@ -51,11 +52,7 @@ class Service(Transfers[M]):
         the algorithm. Where a parameter has the name of a field, as `weights` of `knn`, give the algorithm as
         `{"name": "knn", "weights": "distance"}`.
         """
-        is_file = isinstance(dataset, Path) or (isinstance(dataset, str) and Path(dataset).is_file())
-        is_new = is_file or frames.is_frame(dataset)
-        used = dataset
-        if is_new:
-            used = yield from Service.upload.steps(self, dataset, None if is_file else model or target)
+        used, is_new = yield from self._uploaded(dataset, model or target)
         try:
             job = yield from self._submit("train", training(used, target, model, algorithm, fields))
         except Problem:
@@ -63,6 +60,13 @@ class Service(Transfers[M]):
                 yield from Dataset.delete.steps(used)
             raise
         return (yield from self._end(job, wait, timeout, progress))
+
+    def _uploaded(self, dataset: Any, name: str | None) -> Steps[tuple[Any, bool]]:
+        """The dataset, and whether it is new: a path or a table is uploaded."""
+        is_file = isinstance(dataset, Path) or (isinstance(dataset, str) and Path(dataset).is_file())
+        if not (is_file or frames.is_frame(dataset)):
+            return dataset, False
+        return (yield from Service.upload.steps(self, dataset, None if is_file else name)), True
 
     if TYPE_CHECKING:
 
@@ -101,6 +105,35 @@ class Service(Transfers[M]):
         request; datasets and versions stand for themselves.
         """
         return (yield from self._end((yield from self._submit(kind, body)), wait, timeout, progress))
+
+    @operation
+    def automl(
+        self, /, dataset: Any, target: str, *, seconds: float = 300.0, model: str | None = None,
+        progress: Progress = None, **fields: Any,
+    ) -> Steps[BestModel[M]]:  # fmt: skip
+        """Find the best model within a budget of seconds, and return the leaderboard with the version it made.
+
+        dataset, model and progress are as of `train`. fields: those of the request, such as `preset`, `metric`,
+        `include` and `units`. Ctrl-C ends the search, whose best model so far is kept; so is that of a job that reaches
+        its time limit. Raises JobFailed where nothing is left of it.
+        """
+        used, is_new = yield from self._uploaded(dataset, model or target)
+        body = {"dataset": used, "target": target, "seconds": seconds, "model": model or model_name(used), **fields}
+        try:
+            job = yield from self._submit("automl", body)
+        except Problem:
+            if is_new:
+                yield from Dataset.delete.steps(used)
+            raise
+        try:
+            yield from Job.follow.steps(job, progress)
+        except KeyboardInterrupt:
+            yield from Job.cancel.steps(job)
+            yield from Job.follow.steps(job, progress)
+        if job.result is None:
+            raise BY_STATE.get(job.state, JobFailed)(job)
+        made = {"model": job.model, "version": job.version, "state": job.state}
+        return BestModel(self.driver, {**job.result, **made})
 
     @operation
     def drift(

@@ -92,6 +92,12 @@ class Job(Record[M]):
         return self
 
     @operation
+    def follow(self, progress: Progress = None) -> Steps["Job[M]"]:
+        """Follow the job to its end, whatever that is."""
+        yield from self._follow(None, progress)
+        return self
+
+    @operation
     def outcome(self) -> Steps[Version[M] | Dataset[M] | dict[str, Any] | None]:
         """The object that the job made: a model version, a dataset, or its result, as the kind of job has it."""
         result = self.result or {}

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .automl_command import add_automl_command
 from .dataset import BY_SUFFIX, Dataset
 from .drift_report import DriftFound, DriftReport
 from .service import ALGORITHM, Client
@@ -37,6 +38,7 @@ def add_version_commands(add: Add, table_of: Callable[[Client, str], Dataset[Any
         "--algorithms", nargs="+", default=["ridge", "random_forest", ALGORITHM], metavar="NAME",
         help=f"algorithms with their default parameters (ridge random_forest {ALGORITHM})",
     )  # fmt: skip
+    add_automl_command(add, table_of)
     command = add("compare", compare, "compare versions on rows that none of them has seen")
     command.add_argument("table", help="a file, or the name or id of a dataset")
     command.add_argument("versions", nargs="+", type=_version, metavar="MODEL[:VERSION]", help="two or more versions")

@@ -12,6 +12,7 @@ from app.ml.contract.progress import Stages
 from app.ml.contract.timed_tasks import EachWithin, Timed
 from app.ml.evaluation.row_losses import metric_of, row_losses
 from app.ml.kinds.journal import Journal
+from app.ml.numerics.compiled_kernels import AnyKernel, kernels_reached_from
 from app.ml.training.automl.final_fit import FinalFit, final_fit
 from app.ml.training.automl.proposals import BEST, MAX_CANDIDATES, Offer, Table, step_near
 from app.ml.training.automl.time_budget import TimeBudget
@@ -21,6 +22,7 @@ from app.ml.training.automl.wave_order import WaveOrder, rungs
 
 MAX_CHECKPOINT_SHARE, CHECKPOINT_PAUSE_SHARE = 0.15, 0.1
 """Shares of the budget that checkpoints take together, and that passes between two of them."""
+PACKAGE = "app.ml.algorithms"
 RESERVED_MEMBERS, MAX_ENSEMBLE_SHARE = 4, 0.25
 """Members of an ensemble for which time is kept, and the largest share of the budget that is kept so."""
 NOTE = "The best of {} candidates was chosen by these rows."
@@ -108,6 +110,7 @@ class SearchRun:
 
     def _do(self, wave: Sequence[Unit]) -> bool:
         """False if no unit of the wave could begin in the time that is left."""
+        self._read_kernels({self.offers[unit.candidate].family for unit in wave})
         stored = self._record.of_earlier_attempts(self, wave)
         rest = [unit for unit in wave if unit not in stored]
         tasks = [partial(try_unit, self.folds, self.offers[unit.candidate].spec, unit) for unit in rest]
@@ -120,6 +123,12 @@ class SearchRun:
             self._take(unit, outcome)
             self._record.add(self, unit, outcome)
         return begun > 0
+
+    def _read_kernels(self, families: set[str]) -> None:
+        """Read compiled loops from disk, so that not every process of a fit has to."""
+        for kernel in frozenset[AnyKernel]().union(*(kernels_reached_from(f"{PACKAGE}.{name}") for name in families)):
+            if not kernel.ready:
+                kernel.read()
 
     def _seconds_of(self, wave: Sequence[Unit], place: int) -> float:
         """Time that the unit may take; 0: it would need more than is left, or nothing more of its candidate counts."""
