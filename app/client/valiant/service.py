@@ -130,7 +130,7 @@ class Service(Transfers[M]):
         except KeyboardInterrupt:
             yield from Job.cancel.steps(job)
             yield from Job.follow.steps(job, progress)
-        if job.result is None:
+        if job.result is None or (job.state == "failed" and job.version is None):
             raise BY_STATE.get(job.state, JobFailed)(job)
         made = {"model": job.model, "version": job.version, "state": job.state}
         return BestModel(self.driver, {**job.result, **made})

@@ -66,6 +66,8 @@ class SearchEnd:
         if errors and not any(row.state in {"skipped", "waiting"} for row in rows):
             return BudgetTooSmall(f"No candidate could be fitted. {errors[0]}")
         folds = len(search.folds.splits)
+        if self._request.units is not None:
+            return BudgetTooSmall(f"No candidate could be fitted in every fold: give it at least {folds} units.")
         needed = math.ceil(folds * search.budget.predict(search.offers[0].family, search.estimate(0)) + 1)
         return BudgetTooSmall(f"No candidate could be fitted in every fold: give it at least {needed} seconds.")
 
