@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.automl --rival /path/of/a/venv/bin/python --seconds 30 --splits 1
 
-The rival's interpreter has flaml[automl]. Tables are those that come with scikit-learn. Each line: table, split, metric of
-the test rows and wall seconds of both; a search of ours without the final choice of the simplest (`choose`: metric).
+The rival's interpreter has flaml[automl]. Tables are those that come with scikit-learn. Each line: table, split, metric
+of the test rows and wall seconds of both; a search of ours without the final choice of the simplest (`choose`: metric).
 """
 
 import argparse
@@ -47,9 +47,8 @@ def ours(x, y, test, *, classes, seconds):
     names = [f"x{place}" for place in range(x.shape[1])]
     table = pa.table(dict(zip(names, x.T, strict=True)) | {"y": [f"c{one:02.0f}" for one in y] if classes else y})
     kinds = {True: "categorical", False: "numeric"}
-    columns = [
-        TableColumn(name, kinds[classes and name == "y"], 0, len(table[name].unique())) for name in [*names, "y"]
-    ]
+    distinct = {name: len(table[name].unique()) for name in [*names, "y"]}
+    columns = [TableColumn(name, kinds[classes and name == "y"], 0, count) for name, count in distinct.items()]
     sheet = Sheet("sha256:0", table.num_rows, tuple(columns))
     body = {"dataset": "table", "target": "y", "model": "m", "seconds": seconds, "choose": "metric"}
     request = AutomlRequest.model_validate(body | {"validation": {"test_fraction": 0.0}})
