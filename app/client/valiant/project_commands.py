@@ -19,7 +19,7 @@ LIMITS = {
 
 
 class Fields(NamedTuple):
-    """What the service sent, for `--json`."""
+    """Fields of a response, which `--json` prints."""
 
     fields: Mapping[str, Any]
 
