@@ -77,7 +77,7 @@ def test_a_target_is_never_optional_or_needed():
 
 def test_tasks_fit_in_the_order_of_their_declaration():
     algorithm = does(Task.PROJECTION, Task.CLUSTERING, Task.REGRESSION)
-    assert fitting_tasks(algorithm, given=False) == [Task.PROJECTION, Task.CLUSTERING]
-    assert fitting_tasks(algorithm, given=True) == [Task.CLUSTERING, Task.REGRESSION]
+    assert fitting_tasks(algorithm, has_target=False) == [Task.PROJECTION, Task.CLUSTERING]
+    assert fitting_tasks(algorithm, has_target=True) == [Task.CLUSTERING, Task.REGRESSION]
     several = [entry.algorithm.tasks for entry in catalogue().values() if len(entry.algorithm.tasks) > 1]
     assert all(isinstance(tasks, tuple) for tasks in several)

@@ -59,7 +59,7 @@ class SearchEnd:
         tested = None if trained is None else _metric_in(trained.report.test, search.metric)
         result = self._result(rows, served, tested, ended_by)
         seconds = {"search_seconds": searched, "final_seconds": search.budget.spent - searched}
-        return Outcome(trained, result.model_copy(update={name: round(one, 3) for name, one in seconds.items()}))
+        return Outcome(trained, result.model_copy(update={name: round(spent, 3) for name, spent in seconds.items()}))
 
     def _nothing(self, rows: Sequence[LeaderboardRow]) -> BudgetTooSmall:
         search, errors = self._search, [row.reason for row in rows if row.state == "failed" and row.reason]
@@ -87,20 +87,20 @@ class SearchEnd:
                 return trained, candidate
             if trained is not None:
                 self._warnings.append(f"Candidate {candidate} is not served: {reason}")
-        kept = search.checkpoint
-        if kept is not None and self._broken(kept.fit.trained) is None:
+        checkpoint = search.checkpoint
+        if checkpoint is not None and self._broken(checkpoint.fit.trained) is None:
             self._warnings.append("There was no time for a further final fit: the last checkpoint is served.")
-            return kept.fit.trained, kept.candidate
+            return checkpoint.fit.trained, checkpoint.candidate
         self._warnings.append("No version was made: no final fit ended in time, or kept the limits.")
         return None, None
 
     def _fitted(self, candidate: int) -> Trained | None:
         """The final fit of a candidate, which may be there already; None: it failed, or there is no time."""
-        search, kept = self._search, self._search.checkpoint
-        if kept is not None and kept.candidate == candidate:
-            return kept.fit.trained
+        search, checkpoint = self._search, self._search.checkpoint
+        if checkpoint is not None and checkpoint.candidate == candidate:
+            return checkpoint.fit.trained
         needed = search.final_seconds(candidate)
-        if needed > search.budget.left and (kept is not None or search.budget.left < MIN_FINAL_SECONDS):
+        if needed > search.budget.left and (checkpoint is not None or search.budget.left < MIN_FINAL_SECONDS):
             return None
         fit = search.finish(search.offers[candidate])
         return None if fit is None else fit.trained
@@ -180,7 +180,7 @@ class SearchEnd:
 
 
 def _metric_in(metrics: Sequence[Metric], name: str) -> Metric | None:
-    return next((one for one in metrics if one.name == name and one.label is None), None)
+    return next((metric for metric in metrics if metric.name == name and metric.label is None), None)
 
 
 def _constant_warnings(search: SearchRun) -> Iterator[str]:
@@ -200,8 +200,8 @@ def _constant_warnings(search: SearchRun) -> Iterator[str]:
             y = training_set.target.y[train]
             constant = np.full(truth.size, np.median(y) if search.metric == "mae" else y.mean())
         value = metric_of(search.metric, row_losses(search.metric, truth, constant))
-        own = metric_of(search.metric, search.order.losses(best)[fold])
-        gains.append(worse_by(search.metric, np.array([value]), np.array([own]))[0])
+        baseline = metric_of(search.metric, search.order.losses(best)[fold])
+        gains.append(worse_by(search.metric, np.array([value]), np.array([baseline]))[0])
     lower = comparison(search, [best]).lower_gain(np.array(gains), 0.95) if len(gains) > 1 else gains[0]
     if not lower > 0:
         yield "No candidate predicts surely better than a constant."

@@ -212,7 +212,7 @@ def _offers(request: AutomlRequest, table: Table, task: Task) -> tuple[list[Offe
         offers.append(offer)
     families = {offer.family for offer in offers}
     seconds = [offer.seconds(table.sheet.rows) for offer in offers]
-    first = next((place for place, one in enumerate(seconds) if one <= CHEAP_FACTOR * min(seconds)), 0)
+    first = next((place for place, duration in enumerate(seconds) if duration <= CHEAP_FACTOR * min(seconds)), 0)
     ordered = [*offers[first : first + 1], *offers[:first], *offers[first + 1 :]]
     return ordered, [(name, reason) for name, reason in left_out.items() if name not in families]
 

@@ -53,14 +53,14 @@ class Proposal(NamedTuple):
 
 
 def comparison(run: SearchRun, candidates: Sequence[int]) -> Comparison:
-    return Comparison.of(run.metric, [run.order.losses(one) for one in candidates])
+    return Comparison.of(run.metric, [run.order.losses(candidate) for candidate in candidates])
 
 
 def leaderboard(run: SearchRun) -> list[LeaderboardRow]:
     """Every candidate, in the order of admission."""
     ranked = run.eligible
     differences = dict(zip(ranked, comparison(run, ranked).differences, strict=True)) if ranked else {}
-    places = {one: place for place, one in enumerate(ranked, 1)}
+    places = {candidate: place for place, candidate in enumerate(ranked, 1)}
     rows = []
     for number, offer in enumerate(run.offers):
         losses, trials = run.order.losses(number), run.trials_of(number)
@@ -76,8 +76,8 @@ def leaderboard(run: SearchRun) -> list[LeaderboardRow]:
                 validation=_validation(run.metric, losses),
                 behind=behind,
                 same_as_best=same,
-                microseconds_a_row=float(np.median([one.microseconds_a_row for one in trials])) if trials else None,
-                size_bytes=round(float(np.mean([one.state_bytes for one in trials]))) if trials else None,
+                microseconds_a_row=float(np.median([trial.microseconds_a_row for trial in trials])) if trials else None,
+                size_bytes=round(float(np.mean([trial.state_bytes for trial in trials]))) if trials else None,
                 seconds=round(run.seconds.get(number, 0.0), 3),
             )
         )
@@ -85,7 +85,7 @@ def leaderboard(run: SearchRun) -> list[LeaderboardRow]:
 
 
 def _validation(metric: str, losses: Sequence[np.ndarray]) -> Metric | None:
-    return fold_mean(metric, np.array([metric_of(metric, one) for one in losses])) if losses else None
+    return fold_mean(metric, np.array([metric_of(metric, fold_losses) for fold_losses in losses])) if losses else None
 
 
 def chosen_candidate(
@@ -126,15 +126,15 @@ def proposed_ensemble(run: SearchRun, max_members: int, seed: int) -> Proposal |
     training_set = run.folds.training_set
     seen = training_set.of(run.offers[eligible[0]].spec).left_alone
     alike = [
-        one
-        for one in eligible
-        if training_set.of(run.offers[one].spec).left_alone == seen
-        and not is_refused(run.offers[one].spec, training_set)
+        candidate
+        for candidate in eligible
+        if training_set.of(run.offers[candidate].spec).left_alone == seen
+        and not is_refused(run.offers[candidate].spec, training_set)
     ][:MAX_POOL]
     if len(alike) < 2:
         return None
     how = training_set.preprocessing.target
-    averaged: list[list[Any]] = [[carried(how, fold) for fold in run.predictions(one)] for one in alike]
+    averaged: list[list[Any]] = [[carried(how, fold) for fold in run.predictions(candidate)] for candidate in alike]
     pool = Pool(run.metric, averaged, [run.folds.truth(fold) for fold in folds], partial(in_units, how))
     counts = pool.weights(folds, max_members, seed)
     members = [place for place in np.argsort(-counts, kind="stable").tolist() if counts[place]]
@@ -150,8 +150,12 @@ def proposed_ensemble(run: SearchRun, max_members: int, seed: int) -> Proposal |
 
 def _trained_as(run: SearchRun, weights: Sequence[EnsembleWeight]) -> Offer | None:
     """The committee as a candidate; None: it cannot be trained here."""
-    specs = [run.offers[one.candidate].spec.algorithm.model_dump(mode="json") for one in weights]
-    algorithm = {"name": "committee", "estimators": specs, "estimator_weights": [float(one.weight) for one in weights]}
+    specs = [run.offers[weight.candidate].spec.algorithm.model_dump(mode="json") for weight in weights]
+    algorithm = {
+        "name": "committee",
+        "estimators": specs,
+        "estimator_weights": [float(weight.weight) for weight in weights],
+    }
     try:
         return run.table.offer(Setting(algorithm))
     except InvalidRequest:
@@ -163,5 +167,5 @@ def honest_metric(run: SearchRun, seed: int) -> Metric | None:
     eligible = run.eligible[:MAX_HONEST_CANDIDATES]
     if not eligible:
         return None
-    losses = np.stack([np.concatenate(run.order.losses(one)) for one in eligible])
+    losses = np.stack([np.concatenate(run.order.losses(candidate)) for candidate in eligible])
     return bias_corrected(run.metric, losses, seed)

@@ -37,7 +37,7 @@ class Pool(NamedTuple):
 
     def losses(self, fold: int, counts: Labels) -> Vector:
         """(m,) of the average with these weights."""
-        average = sum(count * self.predictions[one][fold] for one, count in enumerate(counts.tolist()) if count)
+        average = sum(count * self.predictions[member][fold] for member, count in enumerate(counts.tolist()) if count)
         return row_losses(self.metric, self.truths[fold], self.in_units(np.asarray(average) / counts.sum()))
 
     def weights(self, folds: Sequence[int], max_members: int, seed: int) -> Labels:
@@ -45,7 +45,10 @@ class Pool(NamedTuple):
         rows = np.concatenate([self.truths[fold] for fold in folds])
         width = self.predictions[0][0].shape[1] if self.predictions[0][0].ndim == 2 else 1
         sample = np.linspace(0, rows.size - 1, min(rows.size, MAX_CELLS // width)).astype(np.intp)
-        pool = [np.concatenate([one[fold] for fold in folds])[sample] for one in self.predictions[:MAX_POOL]]
+        pool = [
+            np.concatenate([member_predictions[fold] for fold in folds])[sample]
+            for member_predictions in self.predictions[:MAX_POOL]
+        ]
         stack, truth = np.stack(pool).astype(np.float64), rows[sample]
 
         def cost(average: NDArray[np.float64]) -> float:
@@ -63,13 +66,17 @@ class Pool(NamedTuple):
     def gain(self, max_members: int, seed: int) -> Vector:
         """(folds,) by how much weights of the other folds are better than the candidate that these prefer."""
         folds = range(len(self.truths))
-        single = [[self.losses(fold, _only(one, len(self.predictions))) for fold in folds] for one in _every(self)]
+        single = [
+            [self.losses(fold, _only(member, len(self.predictions))) for fold in folds] for member in _every(self)
+        ]
         gains = []
         for fold in folds:
             others = [other for other in folds if other != fold]
-            best = min(_every(self), key=lambda one: np.concatenate([single[one][other] for other in others]).mean())
+            best = min(
+                _every(self), key=lambda member: np.concatenate([single[member][other] for other in others]).mean()
+            )
             combined = self.losses(fold, self.weights(others, max_members, seed))
-            both = (np.array([metric_of(self.metric, one)]) for one in (single[best][fold], combined))
+            both = (np.array([metric_of(self.metric, values)]) for values in (single[best][fold], combined))
             gains.append(worse_by(self.metric, *both)[0])
         return np.array(gains)
 
@@ -88,7 +95,7 @@ def _greedy(stack: NDArray[np.float64], cost: Callable[[NDArray[np.float64]], fl
     counts, total = np.zeros(len(stack), np.intp), np.zeros(stack.shape[1:])
     best, lowest = counts, np.inf
     for size in range(1, STEPS + 1):
-        costs = [cost((total + one) / size) for one in stack]
+        costs = [cost((total + member) / size) for member in stack]
         place = int(np.argmin(costs))
         counts[place] += 1
         total = total + stack[place]

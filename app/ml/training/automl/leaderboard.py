@@ -70,9 +70,9 @@ class Comparison(NamedTuple):
 
     def behind(self, candidate: int) -> tuple[Metric, float]:
         """The difference by which it is worse than the first, and the two-sided p-value of none."""
-        apart = worse_by(self.metric, self.values[candidate], self.values[0])
-        count = apart.size
-        mean, error = float(apart.mean()), math.sqrt(float(apart.var(ddof=1)) * self._variance_factor(count))
+        excess = worse_by(self.metric, self.values[candidate], self.values[0])
+        count = excess.size
+        mean, error = float(excess.mean()), math.sqrt(float(excess.var(ddof=1)) * self._variance_factor(count))
         name = f"{self.metric}_difference"
         if not error > 0:
             return metric(name, mean, None, "", n=count, label=None), 1.0 if mean == 0 else 0.0
@@ -93,9 +93,9 @@ class Comparison(NamedTuple):
     @property
     def differences(self) -> list[tuple[Metric | None, bool]]:
         """The difference of each candidate, and true where it may be 0."""
-        others = [self.behind(one) for one in range(1, len(self.values))]
+        others = [self.behind(index) for index in range(1, len(self.values))]
         corrected = holm(np.array([p for _, p in others]))
-        return [(None, True), *((found, bool(p > ALPHA)) for (found, _), p in zip(others, corrected, strict=True))]
+        return [(None, True), *((metric, bool(p > ALPHA)) for (metric, _), p in zip(others, corrected, strict=True))]
 
 
 def _blocks(losses: Sequence[Vector]) -> Sequence[Vector]:

@@ -50,16 +50,16 @@ def partial_leaderboard(request: AutomlRequest, parts: StoredParts) -> AutomlRes
         f"{request.seed}).",
         units_done=len(parts.outcomes),
         ended_by=parts.ended_by,
-        search_seconds=round(sum(float(one["seconds"]) for one in parts.outcomes), 3),
+        search_seconds=round(sum(float(outcome["seconds"]) for outcome in parts.outcomes), 3),
         warnings=[warning, *lacking],
     )
 
 
 def _by_candidate(outcomes: Sequence[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
-    found = defaultdict[int, list[Mapping[str, Any]]](list)
+    outcomes_of = defaultdict[int, list[Mapping[str, Any]]](list)
     for outcome in outcomes:
-        found[int(outcome["candidate"])].append(outcome)
-    return found
+        outcomes_of[int(outcome["candidate"])].append(outcome)
+    return outcomes_of
 
 
 def _values(units: Sequence[Mapping[str, Any]]) -> np.ndarray:

@@ -91,13 +91,13 @@ def step_near(table: Table, best: Sequence[Offer], number: int, existing: Sequen
 
     number: steps before this one. existing: candidates that there are.
     """
-    known = [offer.setting.algorithm for offer in existing]
+    tried_settings = [offer.setting.algorithm for offer in existing]
     rng = np.random.Generator(np.random.PCG64([seed, number]))
     near = [offer for offer in best if offer.family in TUNABLE][:BEST]
     for attempt in range(ATTEMPTS if near else 0):
         start = near[(number + attempt) % len(near)]
         algorithm = _stepped(start.setting.algorithm, rng)
-        if algorithm in known:
+        if algorithm in tried_settings:
             continue
         try:
             return table.offer(start.setting._replace(algorithm=algorithm))

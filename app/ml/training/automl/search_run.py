@@ -112,13 +112,13 @@ class SearchRun:
         """False if no unit of the wave could begin in the time that is left."""
         self._read_kernels({self.offers[unit.candidate].family for unit in wave})
         stored = self._record.of_earlier_attempts(self, wave)
-        rest = [unit for unit in wave if unit not in stored]
-        tasks = [partial(try_unit, self.folds, self.offers[unit.candidate].spec, unit) for unit in rest]
+        pending = [unit for unit in wave if unit not in stored]
+        tasks = [partial(try_unit, self.folds, self.offers[unit.candidate].spec, unit) for unit in pending]
         begun = 0
         for unit in [unit for unit in wave if unit in stored]:
             begun += 1
             self._take(unit, stored[unit])
-        for unit, outcome in zip(rest, self._each(Trial, tasks, partial(self._seconds_of, rest)), strict=True):
+        for unit, outcome in zip(pending, self._each(Trial, tasks, partial(self._seconds_of, pending)), strict=True):
             begun += outcome.begun
             self._take(unit, outcome)
             self._record.add(self, unit, outcome)
@@ -190,7 +190,7 @@ class SearchRun:
         """Admit a step near the best candidates; None: there is none."""
         if len(self.offers) >= MAX_CANDIDATES:
             return None
-        best = [self.offers[one] for one in self.eligible[:BEST]]
+        best = [self.offers[candidate] for candidate in self.eligible[:BEST]]
         offer = step_near(self.table, best, self._steps, self.offers, self._seed)
         self._steps += 1
         if offer is None:
@@ -201,7 +201,7 @@ class SearchRun:
     @property
     def eligible(self) -> list[int]:
         """Candidates with all folds that keep the limits, the best first."""
-        return [one for one in self.order.complete if self.order.states[one] == "done"]
+        return [candidate for candidate in self.order.complete if self.order.states[candidate] == "done"]
 
     # the model
 
@@ -212,7 +212,7 @@ class SearchRun:
             return 0.0
         eligible = self.eligible[: min(self._max_members, RESERVED_MEMBERS)]
         first = self.final_seconds(eligible[0] if eligible else 0)
-        offers = [self.offers[one] for one in eligible[1:]]
+        offers = [self.offers[offer_number] for offer_number in eligible[1:]]
         others = sum(self.budget.predict(offer.family, self._final_estimate(offer)) for offer in offers)
         return first + min(MAX_ENSEMBLE_SHARE * self.budget.seconds, others)
 
@@ -239,11 +239,11 @@ class SearchRun:
         eligible = self.eligible
         if not self._makes_model or not eligible or self._units_left == 0:
             return
-        best, kept = eligible[0], self.checkpoint
-        if kept is not None:
+        best, checkpoint = eligible[0], self.checkpoint
+        if checkpoint is not None:
             seconds = self.budget.checkpoint_seconds + self.final_seconds(best)
             too_soon = self._share < self._checkpoint_share + CHECKPOINT_PAUSE_SHARE
-            if kept.candidate == best or too_soon or seconds > MAX_CHECKPOINT_SHARE * self.budget.seconds:
+            if checkpoint.candidate == best or too_soon or seconds > MAX_CHECKPOINT_SHARE * self.budget.seconds:
                 return
         before = self.budget.spent
         fit = self.finish(self.offers[best])

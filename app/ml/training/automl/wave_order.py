@@ -97,8 +97,8 @@ class WaveOrder:
 
     def rank(self, rung: int) -> list[int]:
         """The candidates that have a rung, the best first."""
-        on_rung = [one for one in range(len(self.states)) if self.has_rung(one, rung)]
-        return sorted(on_rung, key=lambda one: (self._mean(one, rung), one))
+        on_rung = [index for index in range(len(self.states)) if self.has_rung(index, rung)]
+        return sorted(on_rung, key=lambda candidate: (self._mean(candidate, rung), candidate))
 
     @property
     def complete(self) -> list[int]:
@@ -190,10 +190,10 @@ class WaveOrder:
 
     def _difference(self, unit: Unit, other: Unit) -> Vector:
         """Differences of losses, of rows or of groups."""
-        apart = self._losses[unit] - self._losses[other]
+        gap = self._losses[unit] - self._losses[other]
         if self._groups is None:
-            return apart
+            return gap
         codes = self._groups[unit.fold]
-        sums, counts = np.bincount(codes, apart), np.bincount(codes)
+        sums, counts = np.bincount(codes, gap), np.bincount(codes)
         means: Vector = sums[counts > 0] / counts[counts > 0]
         return means

@@ -77,12 +77,12 @@ def refit(
     fitted_to_all = fit_rows(training_set, every, seed)
     whole = _numbers_of(training_set, fitted_to_all, options)
 
-    def simulated(own: np.random.Generator) -> _Refit:
-        other = _simulated(training_set, fitted_to_all, own)
+    def simulated(rng_of_refit: np.random.Generator) -> _Refit:
+        other = _simulated(training_set, fitted_to_all, rng_of_refit)
         return _Refit.of(_numbers_of(other, fit_rows(other, every, seed), options))
 
-    def drawn(own: np.random.Generator) -> _Refit:
-        split = resample(every.size, own, training_set.groups)
+    def drawn(rng_of_refit: np.random.Generator) -> _Refit:
+        split = resample(every.size, rng_of_refit, training_set.groups)
         fitted = fit_rows(training_set, split.train, seed)
         return _Refit.of(
             _numbers_of(training_set, fitted, options)
@@ -92,7 +92,7 @@ def refit(
     def without(rows: Labels) -> _Refit:
         return _Refit.of(_numbers_of(training_set, fit_rows(training_set, np.delete(every, rows), seed), options))
 
-    tasks = [partial(simulated if noise else drawn, own) for own in rng.spawn(resamples)]
+    tasks = [partial(simulated if noise else drawn, generator) for generator in rng.spawn(resamples)]
     tasks += [partial(without, rows) for rows in units]
     refits = []
     for made in training_set.each(_Refit, tasks):
@@ -136,10 +136,10 @@ def _coefficients(training_set: TrainingSet, fitted: Fitted) -> Numbers:
         return {}
     coef, intercept = training_set.algorithm.linear(fitted.fit.state)
     codes = fitted.data.codes if training_set.classes else np.zeros(0, np.intp)
-    found = score_labels(training_set.classes, codes, intercept.size)
-    if found is None:
+    class_labels = score_labels(training_set.classes, codes, intercept.size)
+    if class_labels is None:
         return {}
-    labels = [None if label is None else str(label) for label in found]
+    labels = [None if label is None else str(label) for label in class_labels]
     units = fitted.preparation.scaling.affine()
     constants, rows = intercept + units.constant(coef), units.coef(coef)
     result = {Number("coefficient", "(intercept)", label): float(b) for label, b in zip(labels, constants, strict=True)}

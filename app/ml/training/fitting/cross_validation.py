@@ -94,8 +94,8 @@ class Fits(NamedTuple):
         self, splits: Sequence[Split], what: str, *, bars: bool, whole: Preparation | None = None
     ) -> Iterator[tuple[Fold, Vector, ScoredFold | None]]:
         """The metrics of each split, the residuals of its test rows, and its fit where `whole` is given."""
-        own = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
-        tasks = [partial(self._fold_result, split, rng, whole) for split, rng in zip(splits, own, strict=True)]
+        generators = self.rng.spawn(len(splits)) if bars else [None] * len(splits)
+        tasks = [partial(self._fold_result, split, rng, whole) for split, rng in zip(splits, generators, strict=True)]
         for place, result in enumerate(self.each(_FoldResult, tasks, what)):
             metrics = _METRICS.validate_json(result.metrics)
             yield Fold(fold=place + 1, rows=splits[place].test.size, metrics=metrics), result.residuals, result.kept
@@ -103,8 +103,8 @@ class Fits(NamedTuple):
     def _fold_result(self, split: Split, rng: np.random.Generator | None, whole: Preparation | None) -> _FoldResult:
         fitted, rows = self.of(split.train), self.rows[split.test]
         result = evaluate_rows(self.training_set, fitted, rows, rng)
-        kept = scored(self.training_set, self.kept_as, whole, fitted, rows) if whole and self.kept_as else None
-        return _FoldResult(_METRICS.dump_json(result.metrics).decode(), result.residuals, kept)
+        scored_fold = scored(self.training_set, self.kept_as, whole, fitted, rows) if whole and self.kept_as else None
+        return _FoldResult(_METRICS.dump_json(result.metrics).decode(), result.residuals, scored_fold)
 
     def predicted(self, rows: Labels) -> _Predicted:
         """Predictions for these rows by a fit of all others."""
@@ -116,8 +116,8 @@ class Fits(NamedTuple):
         """Rows on which a fit of equal ones is evaluated; without splits each is held out of a fit of all others."""
         if self.copies is None:
             return None
-        own = self.copies.among(self.rows)
-        return own.alone() if splits is None else own.across(splits)
+        copies = self.copies.among(self.rows)
+        return copies.alone() if splits is None else copies.across(splits)
 
     @property
     def groups(self) -> Labels | None:
@@ -154,11 +154,11 @@ def _kfold(fits: Fits, k: int, *, bars: bool = True) -> Validated | None:
         return None
     keeps = fits.kept_as is not None and small(fits.training_set, fits.rows, splits)
     whole = fits.training_set.prepare(fits.rows) if keeps else None
-    folds, left, kept = zip(*fits.evaluated(splits, "fold", bars=bars, whole=whole), strict=True)
+    folds, left, scored_folds = zip(*fits.evaluated(splits, "fold", bars=bars, whole=whole), strict=True)
     result = f"Cross-validation divides these into {len(folds)} folds{_kind_of_folds(fits)}."
     metrics = across_folds([fold.metrics for fold in folds])
     predicted = _out_of_fold(fits, splits, left)
-    calibration = calibrated(fits.training_set, kept) if keeps else None
+    calibration = calibrated(fits.training_set, scored_folds) if keeps else None
     equal = fits.equal(splits)
     return Validated(metrics, result, list(folds), equal=equal, predicted=predicted, calibration=calibration)
 

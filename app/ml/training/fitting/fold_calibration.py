@@ -60,13 +60,13 @@ def scored(training_set: TrainingSet, name: str, whole: Preparation, fitted: Fit
 
 def calibrated(training_set: TrainingSet, made: Sequence[ScoredFold | None]) -> Calibration | None:
     """None where a fold has no fit to be kept, or all are too large together."""
-    found = [one for one in made if one is not None]
-    if len(found) < len(made):
+    scored_folds = [fold for fold in made if fold is not None]
+    if len(scored_folds) < len(made):
         return None
-    scores = np.concatenate([one.scores for one in found])
+    scores = np.concatenate([fold.scores for fold in scored_folds])
     order = np.argsort(scores, kind="stable")
-    fold = np.repeat(np.arange(len(found)), [one.scores.size for one in found])[order]
-    folds = FoldFits(tuple(one.fit for one in found), fold)
+    fold = np.repeat(np.arange(len(scored_folds)), [fold.scores.size for fold in scored_folds])[order]
+    folds = FoldFits(tuple(fold.fit for fold in scored_folds), fold)
     arrays: dict[str, Any] = {}
     state_format.pack(folds, "folds", arrays)
     if sum(array.nbytes for array in arrays.values()) > MOST_BYTES:

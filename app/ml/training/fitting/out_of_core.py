@@ -191,19 +191,19 @@ class _Source(NamedTuple):
                 yield self._look(start, part, firsts.of(part), hashed=hashed)
             progress(min(1.0, (start + self.batch_rows) / self.table.num_rows))
 
-    def batches(self, turn: int, kept: Labels) -> Iterator[tuple[TrainingSet, Labels]]:
+    def batches(self, turn: int, held_out: Labels) -> Iterator[tuple[TrainingSet, Labels]]:
         """Rows to learn from, and the order to take them in."""
         rng = np.random.Generator(np.random.PCG64([self.spec.seed, len(self.draw), turn]))
         blocks = rng.permutation(-(-self.table.num_rows // BLOCK))
         for batch in np.array_split(blocks, max(1, len(blocks) * BLOCK // self.batch_rows)):
-            rows = pa.concat_tables(self._to_learn(block * BLOCK, BLOCK, kept) for block in batch.tolist())
+            rows = pa.concat_tables(self._to_learn(block * BLOCK, BLOCK, held_out) for block in batch.tolist())
             if rows.num_rows >= 2:
                 yield TrainingSet.read(self.planned, rows), rng.permutation(rows.num_rows)
 
-    def in_order(self, kept: Labels) -> Iterator[TrainingSet]:
+    def in_order(self, held_out: Labels) -> Iterator[TrainingSet]:
         """Rows to learn from, as they stand in the table."""
         for start in range(0, self.table.num_rows, self.batch_rows):
-            rows = self._to_learn(start, self.batch_rows, kept)
+            rows = self._to_learn(start, self.batch_rows, held_out)
             if rows.num_rows:
                 yield TrainingSet.read(self.planned, rows)
 
@@ -218,22 +218,22 @@ class _Source(NamedTuple):
             detail = f"{error.detail} (Among rows {start} to {start + rows.num_rows - 1}.)"
             raise InvalidData(detail, faults=[_moved(fault, start) for fault in error.faults]) from None
 
-    def _look(self, start: int, part: TrainingSet, kept: Labels, *, hashed: bool) -> _Look:
+    def _look(self, start: int, part: TrainingSet, held_out: Labels, *, hashed: bool) -> _Look:
         rows = part.target.rows
         held, sampled = self.draw.of(start, len(part.raw.values))
-        held[kept], sampled[kept] = False, True
+        held[held_out], sampled[held_out] = False, True
         learned, chosen = rows[~held[rows]], rows[sampled[rows]]
         read = self.table.slice(start, self.batch_rows)
         spreads = _spreads(part, learned)
         hashes = row_hashes(read, self.planned.features, self.planned.target)[learned] if hashed else NO_HASHES
         sample = read.take(pa.array(chosen))
-        return _Look(sample, start + chosen, held[chosen], start + kept, spreads, learned.size, hashes)
+        return _Look(sample, start + chosen, held[chosen], start + held_out, spreads, learned.size, hashes)
 
-    def _to_learn(self, start: int, count: int, kept: Labels) -> pa.Table:
+    def _to_learn(self, start: int, count: int, held_out: Labels) -> pa.Table:
         """Among so many rows those that have a target and are not held out."""
         rows = self.table.slice(start, count)
         held, _ = self.draw.of(start, rows.num_rows)
-        held[kept[(kept >= start) & (kept < start + rows.num_rows)] - start] = False
+        held[held_out[(held_out >= start) & (held_out < start + rows.num_rows)] - start] = False
         there = True if (name := self.planned.target) is None else present(rows.column(name))
         return rows.filter(pa.array(~held & there))
 
@@ -252,17 +252,17 @@ class _Firsts:
         categories = [classes]
         for place, words in enumerate(part.raw.vocabularies):
             if words is not None and self._left:
-                found = self._new(place, words.to_pylist(), values[rows, place], rows)[: self._left]
-                self._left -= found.size
-                categories.append(found)
+                new_levels = self._new(place, words.to_pylist(), values[rows, place], rows)[: self._left]
+                self._left -= new_levels.size
+                categories.append(new_levels)
         return np.unique(np.concatenate(categories))
 
     def _new(self, place: int, words: Sequence[Any], codes: Vector, rows: Labels) -> Labels:
         new = [code for code, word in enumerate(words) if word not in self._met[place]]
         self._met[place].update(words[code] for code in new)
         there, first = np.unique(codes, return_index=True)
-        found: Labels = rows[first[np.isin(there, new)]]
-        return found
+        new_rows: Labels = rows[first[np.isin(there, new)]]
+        return new_rows
 
 
 def _spreads(part: TrainingSet, learned: Labels) -> Spreads:
@@ -272,5 +272,5 @@ def _spreads(part: TrainingSet, learned: Labels) -> Spreads:
 
 def _moved(fault: Fault, rows: int) -> Fault:
     """Pointing so many rows further down."""
-    pointer = re.sub(r"^/rows/(\d+)", lambda found: f"/rows/{int(found[1]) + rows}", fault.pointer)
+    pointer = re.sub(r"^/rows/(\d+)", lambda match: f"/rows/{int(match[1]) + rows}", fault.pointer)
     return fault._replace(pointer=pointer)

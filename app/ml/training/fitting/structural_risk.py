@@ -77,7 +77,7 @@ def capacity_faults(algorithms: Iterable[str]) -> Iterator[str]:
     """Why structural risk cannot rank candidates of these algorithms."""
     for name in dict.fromkeys(algorithms):
         if not states_capacity(find(name).algorithm):
-            able = ", ".join(one for one, entry in catalogue().items() if states_capacity(entry.algorithm))
+            able = ", ".join(name for name, entry in catalogue().items() if states_capacity(entry.algorithm))
             yield f"{STRUCTURAL_RISK} needs the capacity of a classifier, which {name} lacks. These state it: {able}."
 
 

@@ -21,15 +21,15 @@ def unscaled(spec: TrainSpec) -> TrainSpec:
     return spec.model_copy(update={"preprocessing": spec.preprocessing.model_copy(update={"scaling": "none"})})
 
 
-def scaling_faults(how: Preprocessing, learners: Sequence[Learner], at: str = "") -> Iterator[Fault]:
+def scaling_faults(how: Preprocessing, learners: Sequence[Learner], pointer: str = "") -> Iterator[Fault]:
     """Standard scaling that the request names; as a default it gives way to none. at: where the training stands.
 
     Only of a request as it came: those that earlier releases stored name all defaults.
     """
-    names = [one.name for one in learners if learns_counts(one)]
+    names = [learner.name for learner in learners if learns_counts(learner)]
     if names and how.scaling == "standard":
         detail = f"{names[0]} learns from counts, which are not scaled: leave scaling out, or set it to none."
-        yield Fault(f"{at}/preprocessing/scaling", detail)
+        yield Fault(f"{pointer}/preprocessing/scaling", detail)
 
 
 def count_faults(spec: TrainSpec, chosen: Sequence[TableColumn]) -> Iterator[Fault]:

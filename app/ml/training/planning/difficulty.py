@@ -21,15 +21,15 @@ SHOWN = 10
 """Faulty rows named in one refusal."""
 
 
-def difficulty_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-    """known: columns by name."""
+def difficulty_faults(spec: TrainSpec, columns_by_name: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    """columns_by_name: columns by name."""
     name = spec.difficulty
     if name is None:
         return
-    column, target = known.get(name), known.get(spec.target or "")
+    column, target = columns_by_name.get(name), columns_by_name.get(spec.target or "")
     without_target = target.missing if target is not None else 0
     if column is None:
-        yield no_column(AT, name, known)
+        yield no_column(AT, name, columns_by_name)
     elif column.kind != ColumnKind.NUMERIC:
         yield Fault(AT, f"Numbers are needed, larger ones for harder rows; this column is {column.kind}.", "wrong_kind")
     elif name == spec.target:

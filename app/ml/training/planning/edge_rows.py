@@ -45,18 +45,18 @@ def plan_edges(spec: TrainSpec, related: RelatedTable, edges: int, memory_bytes:
 
     edges: rows of their dataset. Raises InvalidRequest with every fault of the request.
     """
-    given = edges_of(spec)
-    counts = [one.distinct or 0 for one in related.columns if one.name in {given.first, given.second}]
+    relations = edges_of(spec)
+    counts = [column.distinct or 0 for column in related.columns if column.name in {relations.first, relations.second}]
     return _plan(spec, related, max(2, math.isqrt(edges), *counts), memory_bytes)
 
 
 def read_edge_rows(spec: TrainSpec, related: RelatedTable, edges: pa.Table, memory_bytes: float) -> EdgeRows:
     """The items of the edges, and their plan. Raises InvalidRequest as `plan_edges`."""
-    given = edges_of(spec)
-    for name in {given.first, given.second}:
+    relations = edges_of(spec)
+    for name in {relations.first, relations.second}:
         cells = recast_cells(edges.column(name), ColumnKind.CATEGORICAL)
         edges = edges.set_column(edges.column_names.index(name), name, cells)
-    named = pa.chunked_array([*edges.column(given.first).chunks, *edges.column(given.second).chunks])
+    named = pa.chunked_array([*edges.column(relations.first).chunks, *edges.column(relations.second).chunks])
     table = pa.table({spec.item or ITEM: distinct(named)})
     related = related._replace(read=lambda: edges)
     return EdgeRows(_plan(spec, related, table.num_rows, memory_bytes), table)
@@ -67,8 +67,10 @@ def _plan(spec: TrainSpec, related: RelatedTable, items: int, memory_bytes: floa
     try:
         planned = plan(_alone(spec, column), [column], items, memory_bytes, related=related._replace(alone=True))
     except InvalidRequest as error:
-        found = (one._replace(pointer=f"{AT}/dataset") if one.pointer == "/dataset" else one for one in error.faults)
-        raise InvalidRequest(faults=[*faults, *found]) from None
+        faults_of_plan = (
+            fault._replace(pointer=f"{AT}/dataset") if fault.pointer == "/dataset" else fault for fault in error.faults
+        )
+        raise InvalidRequest(faults=[*faults, *faults_of_plan]) from None
     if faults:
         raise InvalidRequest(faults=faults)
     return planned._replace(spec=planned.spec.model_copy(update={"features": None}))
@@ -80,9 +82,9 @@ def _faults(spec: TrainSpec) -> Iterator[Fault]:
     if Form.EDGES in algorithm.relations and not algorithm.edges_alone:
         detail = f"{spec.algorithm.name} learns from columns as well: give a dataset of rows beside the edges."
         yield Fault("/dataset", detail, "missing")
-    given, split = dict(spec), dict(spec.validation)
+    fields, split = dict(spec), dict(spec.validation)
     for role in ROLES:
-        if given[role]:
+        if fields[role]:
             yield Fault(f"/{role}", f"Without a dataset rows have no columns: leave {role} out.")
     for role in ("group", "time"):
         if split[role]:
@@ -98,8 +100,8 @@ def _faults(spec: TrainSpec) -> Iterator[Fault]:
 
 def _item_column(spec: TrainSpec, related: RelatedTable, items: int) -> TableColumn:
     """The items as a column, of the kind of the columns that name them if that is one kind of numbers or times."""
-    given = edges_of(spec)
-    kinds = {column.kind for column in related.columns if column.name in {given.first, given.second}}
+    relations = edges_of(spec)
+    kinds = {column.kind for column in related.columns if column.name in {relations.first, relations.second}}
     measured = len(kinds) == 1 and all(ColumnKind(kind).measured for kind in kinds)
     kind = kinds.pop() if measured else ColumnKind.CATEGORICAL.value
     return TableColumn(spec.item or ITEM, kind, missing=0, distinct=items)

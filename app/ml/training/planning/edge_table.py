@@ -14,14 +14,14 @@ from app.ml.training.planning.related_table import AT, distinct_edges, places, r
 from app.ml.training.planning.relation_request import EdgeRelations
 
 
-def edge_faults(given: EdgeRelations, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-    """known: columns of the dataset of edges by name."""
-    column, weight = known.get(given.value), known.get(given.weight or "")
+def edge_faults(edge_relations: EdgeRelations, columns_by_name: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    """columns_by_name: columns of the dataset of edges by name."""
+    column, weight = columns_by_name.get(edge_relations.value), columns_by_name.get(edge_relations.weight or "")
     if column is None:
         pass
     elif column.kind != ColumnKind.NUMERIC:
         yield Fault(f"{AT}/value", f"Values of pairs are numbers; this column is {column.kind}.", "wrong_kind")
-    elif given.meaning != "kernel" and column.minimum is not None and column.minimum < 0:
+    elif edge_relations.meaning != "kernel" and column.minimum is not None and column.minimum < 0:
         yield Fault(f"{AT}/value", "This column has values below 0.", "negative")
     if weight is None:
         return
@@ -31,17 +31,23 @@ def edge_faults(given: EdgeRelations, known: Mapping[str, TableColumn]) -> Itera
         yield Fault(f"{AT}/weight", "Every pair needs a weight of at least 0.", "bad_weight")
 
 
-def read_edges(given: EdgeRelations, table: pa.Table, items: NDArray[np.str_]) -> Edges:
+def read_edges(edge_relations: EdgeRelations, table: pa.Table, items: NDArray[np.str_]) -> Edges:
     """Edges by the places of their rows among the items; those without a value, or of weight 0, are left out.
 
     Raises InvalidData, naming rows of the dataset of edges.
     """
-    first, second = places(table, given.first, items), places(table, given.second, items)
-    values = measured(table.column(given.value), given.value)
-    weights = None if given.weight is None else (measured(table.column(given.weight), given.weight), given.weight)
+    first, second = places(table, edge_relations.first, items), places(table, edge_relations.second, items)
+    values = measured(table.column(edge_relations.value), edge_relations.value)
+    weights = (
+        None
+        if edge_relations.weight is None
+        else (measured(table.column(edge_relations.weight), edge_relations.weight), edge_relations.weight)
+    )
     if weights is not None:
         values = np.where(weights[0] > 0, values, np.nan)
-    if given.meaning == "dissimilarity":
-        own = np.flatnonzero((first == second) & (values != 0) & ~np.isnan(values))
-        refuse(own, given.value, "The dissimilarity of a row to itself is not 0")
-    return distinct_edges(first, second, values, given.value, weights, average=given.duplicates == "mean")
+    if edge_relations.meaning == "dissimilarity":
+        self_edges = np.flatnonzero((first == second) & (values != 0) & ~np.isnan(values))
+        refuse(self_edges, edge_relations.value, "The dissimilarity of a row to itself is not 0")
+    return distinct_edges(
+        first, second, values, edge_relations.value, weights, average=edge_relations.duplicates == "mean"
+    )

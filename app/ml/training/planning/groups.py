@@ -10,12 +10,12 @@ from app.ml.evaluation.validation import Validation
 AT = "/validation/group"
 
 
-def group_faults(how: Validation, known: Mapping[str, TableColumn], target: str | None) -> Iterator[Fault]:
+def group_faults(how: Validation, columns_by_name: Mapping[str, TableColumn], target: str | None) -> Iterator[Fault]:
     if how.group is None:
         return
-    column = known.get(how.group)
+    column = columns_by_name.get(how.group)
     if column is None:
-        yield no_column(AT, how.group, known)
+        yield no_column(AT, how.group, columns_by_name)
     elif how.group == target:
         yield Fault(AT, "The target cannot name the groups too: name another column.")
     elif column.distinct is not None and column.distinct + column.missing < 2:
@@ -29,7 +29,9 @@ def streaming_fault(how: Validation, batch_rows: int | None) -> Iterator[Fault]:
         yield Fault(AT, f"{detail} Set group to null, or raise VALIANT_JOB_MEMORY_BYTES.")
 
 
-def group_warnings(how: Validation, known: Mapping[str, TableColumn], features: tuple[str, ...]) -> Iterator[str]:
+def group_warnings(
+    how: Validation, columns_by_name: Mapping[str, TableColumn], features: tuple[str, ...]
+) -> Iterator[str]:
     if how.group is None:
         return
     if how.group in features:
@@ -37,13 +39,13 @@ def group_warnings(how: Validation, known: Mapping[str, TableColumn], features: 
             f"Column {how.group!r} names the groups and is a feature too: rows of new groups have values that the "
             "training rows lack."
         )
-    if how.method == "kfold" and (count := groups_of(known[how.group], how.folds)) < how.folds:
+    if how.method == "kfold" and (count := groups_of(columns_by_name[how.group], how.folds)) < how.folds:
         yield f"Column {how.group!r} has {count} groups, fewer than the {how.folds} folds: there are {count} folds."
 
 
-def units_of(how: Validation, known: Mapping[str, TableColumn], rows: int) -> int:
+def units_of(how: Validation, columns_by_name: Mapping[str, TableColumn], rows: int) -> int:
     """Number of units that splits divide: the rows, or their groups."""
-    return rows if how.group is None else min(rows, groups_of(known[how.group], rows))
+    return rows if how.group is None else min(rows, groups_of(columns_by_name[how.group], rows))
 
 
 def groups_of(column: TableColumn, rows: int) -> int:

@@ -16,13 +16,15 @@ MOST_ITEMS = 100_000
 """Names that a model keeps."""
 
 
-def item_faults(name: str | None, known: dict[str, TableColumn], target: str | None, rows: int) -> Iterator[Fault]:
-    """known: columns by name. rows: of the table."""
+def item_faults(
+    name: str | None, columns_by_name: dict[str, TableColumn], target: str | None, rows: int
+) -> Iterator[Fault]:
+    """columns_by_name: columns by name. rows: of the table."""
     if name is None:
         return
-    column = known.get(name)
+    column = columns_by_name.get(name)
     if column is None:
-        yield no_column(AT, name, known)
+        yield no_column(AT, name, columns_by_name)
     elif name == target:
         yield Fault(AT, "The target cannot name the rows too: name another column.")
     elif column.missing:
@@ -37,7 +39,7 @@ def read_items(table: pa.Table, name: str) -> NDArray[np.str_]:
     order = np.argsort(items, kind="stable")
     again = np.flatnonzero(items[order[1:]] == items[order[:-1]])
     if again.size:
-        one, other = order[again[0]], order[again[0] + 1]
-        detail = f"Rows {one} and {other} have the same value in {name!r}, by which rows are named."
+        first, other = order[again[0]], order[again[0] + 1]
+        detail = f"Rows {first} and {other} have the same value in {name!r}, by which rows are named."
         raise InvalidData(faults=[Fault(AT, detail)])
     return items

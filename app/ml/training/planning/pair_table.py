@@ -18,9 +18,9 @@ from app.ml.training.planning.relation_request import PairRelations
 SIGNS = {"must": 1.0, "cannot": -1.0}
 
 
-def pair_faults(given: PairRelations, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-    """known: columns of the dataset of pairs by name."""
-    kind, weight = known.get(given.kind), known.get(given.weight or "")
+def pair_faults(pair_relations: PairRelations, columns_by_name: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    """columns_by_name: columns of the dataset of pairs by name."""
+    kind, weight = columns_by_name.get(pair_relations.kind), columns_by_name.get(pair_relations.weight or "")
     if kind is not None and kind.kind in {ColumnKind.NUMERIC, ColumnKind.BOOLEAN, ColumnKind.DATETIME}:
         yield Fault(f"{AT}/kind", f"This column is {kind.kind}; its cells are must or cannot.", "wrong_kind")
     if weight is None:
@@ -31,20 +31,24 @@ def pair_faults(given: PairRelations, known: Mapping[str, TableColumn]) -> Itera
         yield Fault(f"{AT}/weight", "Every pair needs a weight above 0.", "bad_weight")
 
 
-def read_pairs(given: PairRelations, table: pa.Table, items: NDArray[np.str_]) -> Edges:
+def read_pairs(pair_relations: PairRelations, table: pa.Table, items: NDArray[np.str_]) -> Edges:
     """Pairs by the places of their rows among the items, with their weights, negative for rows that cannot be together.
 
     Rows are together with those that a row must be together with must be together with, and so on. Raises InvalidData,
     naming rows of the dataset of pairs, for pairs that contradict each other.
     """
-    first, second = places(table, given.first, items), places(table, given.second, items)
-    signed = _signs(table, given.kind)
-    refuse(np.flatnonzero((first == second) & (signed < 0)), given.kind, "A row cannot be apart from itself")
-    weights = np.ones(len(signed)) if given.weight is None else measured(table.column(given.weight), given.weight)
-    edges = distinct_edges(first, second, signed * weights, given.kind)
+    first, second = places(table, pair_relations.first, items), places(table, pair_relations.second, items)
+    signed = _signs(table, pair_relations.kind)
+    refuse(np.flatnonzero((first == second) & (signed < 0)), pair_relations.kind, "A row cannot be apart from itself")
+    weights = (
+        np.ones(len(signed))
+        if pair_relations.weight is None
+        else measured(table.column(pair_relations.weight), pair_relations.weight)
+    )
+    edges = distinct_edges(first, second, signed * weights, pair_relations.kind)
     groups = together(edges, len(items))
-    apart = np.flatnonzero((signed < 0) & (groups[first] == groups[second]))
-    refuse(apart, given.kind, "Other pairs have it that these rows must be together")
+    conflicting = np.flatnonzero((signed < 0) & (groups[first] == groups[second]))
+    refuse(conflicting, pair_relations.kind, "Other pairs have it that these rows must be together")
     return edges
 
 

@@ -84,11 +84,11 @@ class Plan(NamedTuple):
     def inputs(self) -> list[RawColumn]:
         """Columns of the table that are learned from, as they are read."""
         roles = {self.spec.offset_column: self.spec.offset_role}
-        known = {
+        columns_by_name = {
             c.name: RawColumn(c.name, ColumnKind(c.kind), c.notation, c.source_kind, roles.get(c.name))
             for c in self.columns
         }
-        return [known[name] for name in self.features]
+        return [columns_by_name[name] for name in self.features]
 
 
 def plan(
@@ -112,55 +112,61 @@ def plan(
     spec, columns, related, mixed = by_item(spec, columns, rows, related)
     unread, warned = [*mixed, *kind_faults(spec.kinds, columns)], [*kind_warnings(spec.kinds, columns)]
     columns = recast_columns(columns, kinds_with_texts(spec, columns))
-    known = {column.name: column for column in columns}
-    task, faults = chosen_task(spec, known, alternatives=alternatives, in_doubt=in_doubt)
+    columns_by_name = {column.name: column for column in columns}
+    task, faults = chosen_task(spec, columns_by_name, alternatives=alternatives, in_doubt=in_doubt)
     if task is not None:
         spec = _for_task(spec, task)
     reference = reference_column(spec, task)
     learned = spec if reference is None else spec.model_copy(update={"target": None})
-    faults += [*unread, *column_faults(spec, known, task, rows, target=learned.target), *value_faults(learned, known)]
+    faults += [
+        *unread,
+        *column_faults(spec, columns_by_name, task, rows, target=learned.target),
+        *value_faults(learned, columns_by_name),
+    ]
     if task is not None:
-        faults += reference_faults(reference, task, known)
-    faults += [part for of in (group_faults, time_faults) for part in of(spec.validation, known, spec.target)]
-    faults += [*text_faults(spec, known), *item_faults(spec.item, known, spec.target, rows)]
-    faults += difficulty_faults(spec, known)
+        faults += reference_faults(reference, task, columns_by_name)
+    faults += [
+        part for check in (group_faults, time_faults) for part in check(spec.validation, columns_by_name, spec.target)
+    ]
+    faults += [*text_faults(spec, columns_by_name), *item_faults(spec.item, columns_by_name, spec.target, rows)]
+    faults += difficulty_faults(spec, columns_by_name)
     faults += [
         *class_weight_faults(spec.class_weight, task),
-        *offset_faults(spec, known, task),
+        *offset_faults(spec, columns_by_name, task),
         *direction_faults(spec),
     ]
     if spec.validation.method == "loo" and (spec.target is None if task is None else not task.supervised):
         faults.append(Fault("/validation/method", "Leave-one-out compares predictions with a target: take kfold."))
-    faults += projection_faults(spec, projection, known)
-    faults += relation_faults(spec, known, rows, related)
+    faults += projection_faults(spec, projection, columns_by_name)
+    faults += relation_faults(spec, columns_by_name, rows, related)
     if spec.relations is not None and spec.relations.form == "square":
         spec = unprepared(spec)
     features, warnings = (projection.features, []) if projection else chosen_features(spec, columns, rows, task)
-    chosen = [known[name] for name in features if name in known]
+    chosen = [columns_by_name[name] for name in features if name in columns_by_name]
     faults += count_faults(spec, chosen)
     spec = unscaled(spec)
     if projection is not None:
         chosen = coordinates(sum(encoded_widths(spec, None, chosen)))  # as many as there can be
     elif related is not None and related.alone:
         chosen = coordinates(1)  # the places of items
-    size, found = _size(spec, task, chosen, known, rows)
-    faults += [*found, *transform_faults(learned, task)]
+    size, size_faults = _size(spec, task, chosen, columns_by_name, rows)
+    faults += [*size_faults, *transform_faults(learned, task)]
     if not features and not faults:
         faults.append(no_feature_fault(spec, columns, rows))
     if faults or task is None:
         raise InvalidRequest(faults=faults)
-    usable = rows - (known[learned.target].missing if learned.target is not None else 0)
-    units = units_of(spec.validation, known, usable)
+    usable = rows - (columns_by_name[learned.target].missing if learned.target is not None else 0)
+    units = units_of(spec.validation, columns_by_name, usable)
     estimate = partial(cost_of, spec, task, chosen, units=units, memory_bytes=memory_bytes, whole=whole)
     cost = estimate(size)
     faults = [*memory_faults(cost, size, memory_bytes, lambda count: estimate(size._replace(rows=count)))]
     if faults := [*faults, *_streaming_faults(spec, task, cost.batch_rows)]:
         raise InvalidRequest(faults=faults)
     unlabelled = Accepts.UNLABELLED in nested.accepts(nested.entry_of(spec.algorithm).algorithm, spec.algorithm, task)
-    warnings += [*warned, *task_warnings(learned, known, task)]
-    warnings += plan_warnings(learned, chosen, known, usable, unlabelled=unlabelled)
-    warnings += [*reference_warnings(reference, known), *batch_warnings(cost.batch_rows)]
-    warnings += group_warnings(spec.validation, known, features)
+    warnings += [*warned, *task_warnings(learned, columns_by_name, task)]
+    warnings += plan_warnings(learned, chosen, columns_by_name, usable, unlabelled=unlabelled)
+    warnings += [*reference_warnings(reference, columns_by_name), *batch_warnings(cost.batch_rows)]
+    warnings += group_warnings(spec.validation, columns_by_name, features)
     return Plan(
         spec=spec,
         columns=tuple(columns),
@@ -199,13 +205,13 @@ def _size(
     spec: TrainSpec,
     task: Task | None,
     chosen: Sequence[TableColumn],
-    known: Mapping[str, TableColumn],
+    columns_by_name: Mapping[str, TableColumn],
     rows: int,
 ) -> tuple[Size, list[Fault]]:
     """The size of the matrix, and what the algorithm or the functions of columns cannot do with it."""
     kinds: Mapping[str, str] = {column.name: column.kind for column in chosen}
     widths = encoded_widths(spec, task, chosen)
-    size = Size(rows, sum(widths), classes_of(spec, known, task), sum(width for width in widths if width > 1))
+    size = Size(rows, sum(widths), classes_of(spec, columns_by_name, task), sum(width for width in widths if width > 1))
     faults = [*(function_faults(spec.preprocessing, kinds) if kinds else ())]
     if kinds and not faults:
         size = size._replace(columns=size.columns + functions(spec.preprocessing, kinds))
@@ -213,6 +219,6 @@ def _size(
     if task is None:
         return size, faults
     form = None if spec.relations is None else Form(spec.relations.form)
-    inputs = Inputs(kinds, size, form, spec.offset_role, fitted_ends(spec, known, task))
+    inputs = Inputs(kinds, size, form, spec.offset_role, fitted_ends(spec, columns_by_name, task))
     algorithm = nested.entry_of(spec.algorithm).algorithm
     return size, [*nested.faults(algorithm, spec.algorithm, task, "/algorithm", inputs), *faults]

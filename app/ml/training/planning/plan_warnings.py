@@ -13,16 +13,21 @@ MANY_FITS = 200
 
 
 def plan_warnings(
-    spec: TrainSpec, chosen: Sequence[TableColumn], known: Mapping[str, TableColumn], usable: int, *, unlabelled: bool
+    spec: TrainSpec,
+    chosen: Sequence[TableColumn],
+    columns_by_name: Mapping[str, TableColumn],
+    usable: int,
+    *,
+    unlabelled: bool,
 ) -> Iterator[str]:
     limit = spec.preprocessing.max_levels
     for column in chosen:
         if column.kind == ColumnKind.CATEGORICAL and (column.distinct is None or column.distinct > limit):
             yield _many_categories(column, spec)
-    if spec.target is not None and (missing := known[spec.target].missing):
+    if spec.target is not None and (missing := columns_by_name[spec.target].missing):
         use = "learned from as unlabelled rows" if unlabelled else "not used"
         yield f"{missing} rows without a target are {use}."
-    fits = spec.validation.fits(units_of(spec.validation, known, usable))
+    fits = spec.validation.fits(units_of(spec.validation, columns_by_name, usable))
     if fits > MANY_FITS and not closed_form(spec, chosen):
         yield f"The model is fitted about {fits} times."
     if spec.validation.method == "kfold" and spec.validation.folds > usable:

@@ -65,13 +65,19 @@ class Projection(NamedTuple):
     @classmethod
     def within(cls, header: Header, model: Model | None = None) -> "Projection | None":
         """The one that a stored model stands behind; None: it stands behind none. model: only where rows are read."""
-        found = header.receipt.get("projection")
-        if found is None:
+        receipt_of_projection = header.receipt.get("projection")
+        if receipt_of_projection is None:
             return None
-        receipt = {"data_digest": found["data_digest"]}
-        own = header._replace(task=OF_COORDINATES.value, target=None, classes=None, receipt=receipt)
+        receipt = {"data_digest": receipt_of_projection["data_digest"]}
+        header_of_projection = header._replace(task=OF_COORDINATES.value, target=None, classes=None, receipt=receipt)
         fitted = None if model is None else _front(model, receipt)
-        return cls(found["model"], found["version"], found["digest"], own, fitted)
+        return cls(
+            receipt_of_projection["model"],
+            receipt_of_projection["version"],
+            receipt_of_projection["digest"],
+            header_of_projection,
+            fitted,
+        )
 
     def table(self, table: pa.Table) -> pa.Table:
         """The coordinates of every row, as columns."""
@@ -81,7 +87,7 @@ class Projection(NamedTuple):
     def raw(self, table: pa.Table) -> Raw:
         """The coordinates of every row."""
         model = self._model
-        parts = [model.predict(table.slice(at, BLOCK)).values for at in range(0, max(table.num_rows, 1), BLOCK)]
+        parts = [model.predict(table.slice(start, BLOCK)).values for start in range(0, max(table.num_rows, 1), BLOCK)]
         values = np.asfortranarray(np.concatenate(parts), np.float64)
         columns = tuple(RawColumn(coordinate(j), ColumnKind.NUMERIC) for j in range(values.shape[1]))
         return Raw(columns, values, (None,) * len(columns))
@@ -128,9 +134,9 @@ def coordinates(width: int) -> list[TableColumn]:
 
 
 def projection_faults(
-    spec: TrainSpec, projection: Projection | None, known: Mapping[str, TableColumn]
+    spec: TrainSpec, projection: Projection | None, columns_by_name: Mapping[str, TableColumn]
 ) -> Iterator[Fault]:
-    """known: the columns of the dataset by name."""
+    """columns_by_name: the columns of the dataset by name."""
     wanted = spec.preprocessing.projection
     if wanted is None:
         return
@@ -141,12 +147,14 @@ def projection_faults(
         return
     yield from _version_faults(projection.header, projection.model)
     for column in projection.header.inputs:
-        found = known.get(column.name)
-        if found is None:
-            detail = no_such("The projection reads a column that the dataset does not have", column.name, known)
+        table_column = columns_by_name.get(column.name)
+        if table_column is None:
+            detail = no_such(
+                "The projection reads a column that the dataset does not have", column.name, columns_by_name
+            )
             yield Fault(AT, detail, "missing_column")
-        elif found.kind != column.kind:
-            detail = f"The column {column.name!r} is {found.kind}; the projection reads it as {column.kind}."
+        elif table_column.kind != column.kind:
+            detail = f"The column {column.name!r} is {table_column.kind}; the projection reads it as {column.kind}."
             yield Fault(AT, detail, "wrong_kind")
         elif column.name in {spec.target, spec.weights, spec.sigma}:
             yield Fault(AT, f"The projection reads the column {column.name!r}, which is no input of this training.")

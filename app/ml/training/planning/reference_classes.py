@@ -22,21 +22,21 @@ def reference_column(spec: TrainSpec, task: Task | None) -> str | None:
     return spec.target if algorithm.target_use(task) is TargetUse.OPTIONAL else None
 
 
-def reference_faults(name: str | None, task: Task, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-    """known: columns by name."""
+def reference_faults(name: str | None, task: Task, columns_by_name: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    """columns_by_name: columns by name."""
     if name is None:
         return
-    column = known.get(name)
+    column = columns_by_name.get(name)
     if column is None:
-        yield no_column(AT, name, known)
+        yield no_column(AT, name, columns_by_name)
         return
     yield from kind_of_target_faults(column, task.record.compared)
     if column.distinct == 0:
         yield Fault(AT, "Every value of the target is missing: there is nothing to compare with.")
 
 
-def reference_warnings(name: str | None, known: Mapping[str, TableColumn]) -> Iterator[str]:
-    if name is not None and (missing := known[name].missing):
+def reference_warnings(name: str | None, columns_by_name: Mapping[str, TableColumn]) -> Iterator[str]:
+    if name is not None and (missing := columns_by_name[name].missing):
         yield f"{missing} rows without a value of {name!r} are learned from, but not compared with it."
 
 

@@ -36,7 +36,7 @@ class RelatedTable(NamedTuple):
 
 
 def related_faults(
-    given: EdgeRelations | PairRelations, related: RelatedTable | None, item: str | None
+    relations: EdgeRelations | PairRelations, related: RelatedTable | None, item: str | None
 ) -> Iterator[Fault]:
     """Faults of the names of rows. item: the column that names the rows of the training's own dataset."""
     if item is None:
@@ -44,19 +44,19 @@ def related_faults(
     if related is None:
         yield Fault(f"{AT}/dataset", "Relations of another dataset cannot be given here: leave them out.")
         return
-    known = {column.name: column for column in related.columns}
-    for field, name in given.columns.items():
-        if name not in known:
-            yield no_column(f"{AT}/{field}", name, known)
-        elif field in {"first", "second"} and known[name].missing:
-            yield Fault(f"{AT}/{field}", f"{known[name].missing} rows lack a name in this column.", "missing")
+    columns_by_name = {column.name: column for column in related.columns}
+    for field, name in relations.columns.items():
+        if name not in columns_by_name:
+            yield no_column(f"{AT}/{field}", name, columns_by_name)
+        elif field in {"first", "second"} and columns_by_name[name].missing:
+            yield Fault(f"{AT}/{field}", f"{columns_by_name[name].missing} rows lack a name in this column.", "missing")
 
 
 def places(table: pa.Table, name: str, items: NDArray[np.str_]) -> Labels:
     """(m,) place among the items of the name in each row. Raises InvalidData for one that is not there."""
-    found = pc.index_in(table.column(name).cast(pa.string()), value_set=pa.array(items.tolist(), pa.string()))
-    refuse(np.flatnonzero(found.is_null().to_numpy()), name, "The dataset has no row of this name")
-    return np.asarray(found.to_numpy(), np.intp)
+    positions = pc.index_in(table.column(name).cast(pa.string()), value_set=pa.array(items.tolist(), pa.string()))
+    refuse(np.flatnonzero(positions.is_null().to_numpy()), name, "The dataset has no row of this name")
+    return np.asarray(positions.to_numpy(), np.intp)
 
 
 def distinct_edges(
@@ -74,14 +74,14 @@ def distinct_edges(
     weights: above 0 where there is a value, and their column. average: a pair has the mean of its values by their
     weights then, and the sum of these; without weights no sum.
     """
-    kept = np.flatnonzero((first != second) & ~np.isnan(values))
-    low, high = np.minimum(first, second)[kept], np.maximum(first, second)[kept]
-    order = np.lexsort((kept, high, low))
-    low, high, kept, values = low[order], high[order], kept[order], values[kept][order]
-    again = np.zeros(kept.size, np.bool_)
+    indices = np.flatnonzero((first != second) & ~np.isnan(values))
+    low, high = np.minimum(first, second)[indices], np.maximum(first, second)[indices]
+    order = np.lexsort((indices, high, low))
+    low, high, indices, values = low[order], high[order], indices[order], values[indices][order]
+    again = np.zeros(indices.size, np.bool_)
     again[1:] = (np.diff(low) == 0) & (np.diff(high) == 0)
-    if average and kept.size:
-        starts, parts = np.flatnonzero(~again), np.ones(kept.size) if weights is None else weights[0][kept]
+    if average and indices.size:
+        starts, parts = np.flatnonzero(~again), np.ones(indices.size) if weights is None else weights[0][indices]
         sums = np.add.reduceat(parts, starts)
         means = np.add.reduceat(parts * values, starts) / sums
         return Edges(low[starts], high[starts], means, None if weights is None else sums)
@@ -89,17 +89,17 @@ def distinct_edges(
 
     def once(numbers: Vector, name: str, what: str) -> Vector:
         unlike = differ(numbers[repeats], numbers[repeats - 1])
-        refuse(np.sort(kept[repeats[unlike]]), name, f"Another row has this pair with another {what}")
+        refuse(np.sort(indices[repeats[unlike]]), name, f"Another row has this pair with another {what}")
         return numbers[~again]
 
     values = once(values, name, "value")
-    shares = None if weights is None else once(weights[0][kept], weights[1], "weight")
+    shares = None if weights is None else once(weights[0][indices], weights[1], "weight")
     return Edges(low[~again], high[~again], values, shares)
 
 
-def differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+def differ(first: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
     """True where two values of one pair differ by more than rounding; false where one is NaN."""
-    return np.asarray(np.abs(one - other) > TOLERANCE * np.maximum(np.abs(one), np.abs(other)))
+    return np.asarray(np.abs(first - other) > TOLERANCE * np.maximum(np.abs(first), np.abs(other)))
 
 
 def refuse(rows: Labels, name: str, detail: str) -> None:

@@ -17,39 +17,39 @@ AT = "/relations"
 
 
 def relation_faults(
-    spec: TrainSpec, known: Mapping[str, TableColumn], rows: int, related: RelatedTable | None
+    spec: TrainSpec, columns_by_name: Mapping[str, TableColumn], rows: int, related: RelatedTable | None
 ) -> Iterator[Fault]:
-    """known: columns of the dataset by name. rows: of the dataset. related: the dataset that the relations
+    """columns_by_name: columns of the dataset by name. rows: of the dataset. related: the dataset that the relations
     name.
     """
-    given = spec.relations
-    if given is None:
+    relations = spec.relations
+    if relations is None:
         return
-    yield from _not_taken(spec, Form(given.form), Meaning(given.meaning))
-    if given.form == "square":
-        yield from square_faults(spec, known, rows)
+    yield from _not_taken(spec, Form(relations.form), Meaning(relations.meaning))
+    if relations.form == "square":
+        yield from square_faults(spec, columns_by_name, rows)
     else:
-        yield from related_faults(given, related, spec.item)
+        yield from related_faults(relations, related, spec.item)
         columns = {column.name: column for column in (related.columns if related else ())}
-        yield from edge_faults(given, columns) if given.form == "edges" else pair_faults(given, columns)
+        yield from edge_faults(relations, columns) if relations.form == "edges" else pair_faults(relations, columns)
     if spec.validation.method == "bootstrap":
         yield repeated_rows("/validation/method", "kfold")
 
 
-def repeated_rows(at: str, instead: str) -> Fault:
-    return Fault(at, f"Resamples repeat rows, and relations are between different rows: take {instead}.")
+def repeated_rows(pointer: str, instead: str) -> Fault:
+    return Fault(pointer, f"Resamples repeat rows, and relations are between different rows: take {instead}.")
 
 
 def _not_taken(spec: TrainSpec, form: Form, meaning: Meaning) -> Iterator[Fault]:
     """Relations that the algorithm does not learn from."""
     name, algorithm = spec.algorithm.name, nested.entry_of(spec.algorithm).algorithm
-    taken, given = algorithm.relations, spec.relations
+    taken, relations = algorithm.relations, spec.relations
     if form not in taken:
         does = f"takes relations in the form {' or '.join(taken)} only" if taken else "takes no relations between rows"
         yield Fault(f"{AT}/form", f"{name} {does}.", "not_taken")
     elif meaning not in taken[form]:
         yield Fault(f"{AT}/meaning", f"{name} takes the meaning {' or '.join(taken[form])} only.", "not_taken")
-    elif isinstance(given, EdgeRelations) and given.weight is not None and not algorithm.pair_weights:
+    elif isinstance(relations, EdgeRelations) and relations.weight is not None and not algorithm.pair_weights:
         yield Fault(f"{AT}/weight", f"{name} takes no weights of pairs: leave weight out.", "not_taken")
 
 

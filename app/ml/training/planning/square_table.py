@@ -25,32 +25,32 @@ def unprepared(spec: TrainSpec) -> TrainSpec:
     return spec.model_copy(update={"preprocessing": AS_IT_IS})
 
 
-def square_faults(spec: TrainSpec, known: Mapping[str, TableColumn], rows: int) -> Iterator[Fault]:
-    """known: columns of the dataset by name. rows: of the dataset."""
-    at = "/relations/form"
+def square_faults(spec: TrainSpec, columns_by_name: Mapping[str, TableColumn], rows: int) -> Iterator[Fault]:
+    """columns_by_name: columns of the dataset by name. rows: of the dataset."""
+    pointer = "/relations/form"
     if spec.features is not None:
         yield Fault("/features", "A square table is used whole: leave features out.")
     if spec.preprocessing not in (Preprocessing(), AS_IT_IS):
         yield Fault("/preprocessing", "A square table is used as it is: leave preprocessing out.")
-    columns = without_role(spec, known.values())
+    columns = without_role(spec, columns_by_name.values())
     if rows > MOST_SQUARE_ROWS:
-        yield Fault(at, f"A square table has at most {MOST_SQUARE_ROWS} rows; this one has {rows}.", "too_large")
+        yield Fault(pointer, f"A square table has at most {MOST_SQUARE_ROWS} rows; this one has {rows}.", "too_large")
     if len(columns) != rows:
         detail = f"A square table has a column for every row; this one has {rows} rows and {len(columns)} columns"
-        yield Fault(at, f"{detail} besides those with another role.", "not_square")
+        yield Fault(pointer, f"{detail} besides those with another role.", "not_square")
     for column in columns:
         yield from _column_faults(column, spec, rows)
 
 
 def _column_faults(column: TableColumn, spec: TrainSpec, rows: int) -> Iterator[Fault]:
-    at, name = "/dataset", column.name
+    pointer, name = "/dataset", column.name
     signed = spec.relations is not None and spec.relations.meaning == "kernel"
     if column.kind != ColumnKind.NUMERIC and column.missing < rows:
         yield Fault(
-            at, f"The column {name!r} is {column.kind}; a square table is numeric. Is it the item?", "wrong_kind"
+            pointer, f"The column {name!r} is {column.kind}; a square table is numeric. Is it the item?", "wrong_kind"
         )
     elif not signed and column.minimum is not None and column.minimum < 0:
-        yield Fault(at, f"The column {name!r} has values below 0.", "negative")
+        yield Fault(pointer, f"The column {name!r} has values below 0.", "negative")
 
 
 def check_square(

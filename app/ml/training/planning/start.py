@@ -38,8 +38,8 @@ class Start(NamedTuple):
     @property
     def receipt(self) -> dict[str, JSON]:
         """Its part of the receipt of a training."""
-        own = {"model": self.model, "version": self.version, "digest": self.digest}
-        return own | {"data_digest": self.header.receipt.get("data_digest")}
+        version_fields = {"model": self.model, "version": self.version, "digest": self.digest}
+        return version_fields | {"data_digest": self.header.receipt.get("data_digest")}
 
     def warnings(self, data_digest: str) -> Iterator[str]:
         """data_digest: of the dataset that is learned from."""
@@ -66,7 +66,7 @@ class Start(NamedTuple):
                 f"Prepared columns that only one of both trainings has: {_named(only)}" if only else "Order differs"
             )
             raise InvalidData(f"{lead} {detail}.")
-        before, now = (ColumnUnits(*one.scaling.units) for one in (model.preparation, preparation))
+        before, now = (ColumnUnits(*each.scaling.units) for each in (model.preparation, preparation))
         units = ColumnUnits((before.offset - now.offset) / now.scale, before.scale / now.scale)
         return model.algorithm.warm_start.moved(model.state, units)
 
@@ -85,14 +85,16 @@ def start_faults(spec: TrainSpec, start: Start, planned: "Plan | None") -> Itera
         yield Fault(AT, detail, "not_offered")
         return
     if header.algorithm not in {name, *warm.others}:
-        own = " or ".join(("its own", *(f"one of {other}" for other in warm.others)))
-        yield Fault(AT, f"The model {start.model!r} is of {header.algorithm}: a training of {name} starts from {own}.")
+        accepted = " or ".join(("its own", *(f"one of {other}" for other in warm.others)))
+        yield Fault(
+            AT, f"The model {start.model!r} is of {header.algorithm}: a training of {name} starts from {accepted}."
+        )
         return
     if spec.preprocessing.projection is not None or "projection" in header.receipt:
         yield Fault(AT, "A training behind a projection, or from a version behind one, starts anew: leave one out.")
-    given = spec.algorithm.model_dump()
+    settings = spec.algorithm.model_dump()
     for parameter in warm.equal:
-        wanted, there = given[parameter], header.parameters[parameter]
+        wanted, there = settings[parameter], header.parameters[parameter]
         if wanted != there:
             detail = (
                 f"The version to start from has {parameter} {there!r}, this training {wanted!r}: give both the same."
@@ -110,7 +112,7 @@ def _preparation_faults(spec: TrainSpec, header: Header) -> Iterator[Fault]:
     except ValidationError:
         yield Fault(AT, "The preprocessing of its training no longer exists: start anew.")
         return
-    there, wanted = (one.model_dump(include={*SHARED}) for one in (before, spec.preprocessing))
+    there, wanted = (each.model_dump(include={*SHARED}) for each in (before, spec.preprocessing))
     for field in SHARED:
         if there[field] != wanted[field]:
             detail = (
@@ -140,9 +142,9 @@ def _table_faults(start: Start, planned: "Plan") -> Iterator[Fault]:
 
 
 def _class_faults(start: Start, target: str, distinct: Mapping[str, int | None]) -> Iterator[Fault]:
-    classes, found = start.header.classes or (), distinct.get(target)
-    if found is not None and found != len(classes):
-        detail = f"The version has the {len(classes)} classes {_named(classes)}; this column has {found} values."
+    classes, n_values = start.header.classes or (), distinct.get(target)
+    if n_values is not None and n_values != len(classes):
+        detail = f"The version has the {len(classes)} classes {_named(classes)}; this column has {n_values} values."
         yield Fault("/target", detail, "wrong_classes")
 
 

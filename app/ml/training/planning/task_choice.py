@@ -20,7 +20,7 @@ NUMBERS, CLASSES = Task.of_target(TargetKind.NUMBERS), Task.of_target(TargetKind
 
 def chosen_task(
     spec: TrainSpec,
-    known: Mapping[str, TableColumn],
+    columns_by_name: Mapping[str, TableColumn],
     *,
     alternatives: Sequence[Learner] = (),
     in_doubt: Task | None = None,
@@ -32,26 +32,26 @@ def chosen_task(
     """
     algorithm = nested.entry_of(spec.algorithm).algorithm
     name, offered = spec.algorithm.name, tuple(algorithm.tasks)
-    given = spec.target is not None
-    fitting = fitting_tasks(algorithm, given=given)
+    has_target = spec.target is not None
+    fitting = fitting_tasks(algorithm, has_target=has_target)
     if not fitting:
-        if given:
+        if has_target:
             return None, [Fault("/target", f"{name} learns without a target: leave it out.")]
         return None, [Fault("/target", f"{name} needs a target column to learn from.", "missing")]
-    if spec.task is not None and not algorithm.target_use(spec.task).takes(has_target=given):
-        return None, [Fault("/task", f"{spec.task} {'takes no' if given else 'needs a'} target.")]
-    task = spec.task or _natural(spec, known, fitting, alternatives, in_doubt)
+    if spec.task is not None and not algorithm.target_use(spec.task).takes(has_target=has_target):
+        return None, [Fault("/task", f"{spec.task} {'takes no' if has_target else 'needs a'} target.")]
+    task = spec.task or _natural(spec, columns_by_name, fitting, alternatives, in_doubt)
     return task, [] if task is None or task in offered else [_not_offered(spec, name, task, offered)]
 
 
-def fitting_tasks(algorithm: Algorithm[Any, Any], *, given: bool) -> list[Task]:
+def fitting_tasks(algorithm: Algorithm[Any, Any], *, has_target: bool) -> list[Task]:
     """Those that it does with a target, or without one, in the order in which it declares them."""
-    return [task for task in algorithm.tasks if algorithm.target_use(task).takes(has_target=given)]
+    return [task for task in algorithm.tasks if algorithm.target_use(task).takes(has_target=has_target)]
 
 
 def _natural(
     spec: TrainSpec,
-    known: Mapping[str, TableColumn],
+    columns_by_name: Mapping[str, TableColumn],
     fitting: Sequence[Task],
     alternatives: Sequence[Learner],
     in_doubt: Task | None,
@@ -59,7 +59,7 @@ def _natural(
     """The first task that learns from targets of this kind, else the first; None for a column that does not exist."""
     if not any(task.supervised for task in fitting):
         return fitting[0]
-    target = known.get(spec.target or "")
+    target = columns_by_name.get(spec.target or "")
     if target is None:
         return None
     if target.kind != ColumnKind.NUMERIC:
@@ -87,9 +87,9 @@ def _names_numbers(spec: TrainSpec) -> bool:
     return spec.sigma is not None or spec.preprocessing.target != "none" or kind.startswith(ColumnKind.NUMERIC)
 
 
-def task_warnings(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task) -> Iterator[str]:
+def task_warnings(spec: TrainSpec, columns_by_name: Mapping[str, TableColumn], task: Task) -> Iterator[str]:
     """A remark on a target of few numbers whose task the request leaves open, with the way to the other task."""
-    target = known.get(spec.target or "")
+    target = columns_by_name.get(spec.target or "")
     if spec.task is not None or target is None or target.kind != ColumnKind.NUMERIC or _names_numbers(spec):
         return
     if task is CLASSES:
@@ -124,9 +124,9 @@ def _not_offered(spec: TrainSpec, name: str, task: Task, offered: Sequence[Task]
     return Fault(pointer, f"{name} does {' and '.join(sorted(offered))}, not {task}.{advice}")
 
 
-def classes_of(spec: TrainSpec, known: Mapping[str, TableColumn], task: Task | None) -> int:
+def classes_of(spec: TrainSpec, columns_by_name: Mapping[str, TableColumn], task: Task | None) -> int:
     """Number of classes of the target; 0 where there are none, or they are not known."""
-    target = known.get(spec.target or "")
+    target = columns_by_name.get(spec.target or "")
     if target is None or task is None:
         return 0
     kind = nested.entry_of(spec.algorithm).algorithm.target(task)

@@ -21,8 +21,8 @@ def kinds_with_texts(spec: TrainSpec, columns: Sequence[TableColumn]) -> dict[st
     return {**spec.kinds, **texts}
 
 
-def text_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-    """known: columns by name, as they are used."""
+def text_faults(spec: TrainSpec, columns_by_name: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    """columns_by_name: columns by name, as they are used."""
     how = spec.preprocessing
     if not how.text:
         return
@@ -36,23 +36,23 @@ def text_faults(spec: TrainSpec, known: Mapping[str, TableColumn]) -> Iterator[F
     if how.categories == "target":
         yield Fault("/preprocessing/categories", "Beside columns of text categories are levels: set it to levels.")
     for name in how.text:
-        yield from _column_faults(spec, name, known)
+        yield from _column_faults(spec, name, columns_by_name)
 
 
-def _column_faults(spec: TrainSpec, name: str, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-    at, column = place("preprocessing", "text", name), known.get(name)
+def _column_faults(spec: TrainSpec, name: str, columns_by_name: Mapping[str, TableColumn]) -> Iterator[Fault]:
+    pointer, column = place("preprocessing", "text", name), columns_by_name.get(name)
     if column is None:
-        yield no_column(at, name, known)
+        yield no_column(pointer, name, columns_by_name)
         return
     roles = {"target": spec.target, "weights": spec.weights, "sigma": spec.sigma, "item": spec.item}
     roles |= {"difficulty": spec.difficulty, "group": spec.validation.group, "time": spec.validation.time}
     if role := next((role for role, other in roles.items() if other == name), None):
-        yield Fault(at, f"The column is the {role} of the request: it cannot be a text to learn from too.")
+        yield Fault(pointer, f"The column is the {role} of the request: it cannot be a text to learn from too.")
     elif ColumnKind(column.kind) not in TEXTS:
         detail = f"{name!r} is {column.kind}: only texts and categories have terms. Its kind can be given in kinds."
-        yield Fault(at, detail, "wrong_kind")
+        yield Fault(pointer, detail, "wrong_kind")
     elif spec.features is not None and name not in spec.features:
-        yield Fault(at, f"{name!r} is not among the features: add it, or leave it out here.")
+        yield Fault(pointer, f"{name!r} is not among the features: add it, or leave it out here.")
     if not isinstance(spec.preprocessing.imputation, str) and name in spec.preprocessing.imputation:
         where = place("preprocessing", "imputation", name)
         yield Fault(where, "A missing text counts as an empty one: leave this column out.", "wrong_kind")

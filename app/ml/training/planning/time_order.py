@@ -10,12 +10,12 @@ from app.ml.evaluation.validation import Validation
 AT = "/validation/time"
 
 
-def time_faults(how: Validation, known: Mapping[str, TableColumn], target: str | None) -> Iterator[Fault]:
+def time_faults(how: Validation, columns_by_name: Mapping[str, TableColumn], target: str | None) -> Iterator[Fault]:
     if how.time is None:
         return
-    column = known.get(how.time)
+    column = columns_by_name.get(how.time)
     if column is None:
-        yield no_column(AT, how.time, known)
+        yield no_column(AT, how.time, columns_by_name)
     elif column.kind not in {ColumnKind.DATETIME, ColumnKind.NUMERIC}:
         yield Fault(AT, f"Rows are ordered by dates or numbers; this column is {column.kind}.", "wrong_kind")
     elif how.time == target:

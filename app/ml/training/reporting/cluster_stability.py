@@ -56,8 +56,8 @@ def _agreement(training_set: TrainingSet, rows: Labels, halves: Sequence[Split],
 
 def _measured(values: Vector, note: str) -> Metric:
     """The mean; agreement without exception counts as that of so many independent halvings."""
-    found = fold_mean(NAME, values)
-    if np.ptp(values) == 0 and found.value == 1:
+    stability = fold_mean(NAME, values)
+    if np.ptp(values) == 0 and stability.value == 1:
         exact = clopper_pearson(values.size, values.size)
-        found = metric(NAME, 1.0, exact, "clopper-pearson", n=values.size, label=None)
-    return found.model_copy(update={"note": note})
+        stability = metric(NAME, 1.0, exact, "clopper-pearson", n=values.size, label=None)
+    return stability.model_copy(update={"note": note})

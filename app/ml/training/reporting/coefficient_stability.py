@@ -65,11 +65,11 @@ def _jitter(training_set: TrainingSet, fitted: Fitted, linear: Linear, seed: int
     graded = ((data.x > low) & (data.x < high)).any(axis=0)
     noisy = [_noisy(data, NOISE * size * graded, rng) for _ in range(REFITS)]
     fits = [training_set.fit(some, seed, silent)[0] for some in noisy]
-    coef, *found = (linear(fit.state).coef[:, 0] for fit in (fitted.fit, *fits))
-    own = np.linalg.norm(coef * size)
-    change = np.sqrt((((np.array(found) - coef) * size) ** 2).sum(axis=1).mean())
-    amplification = _finite(change / (NOISE * own)) if own > 0 and graded.any() else None
-    spread = np.std(np.array(found) - found[0], axis=0, ddof=1)  # of equal fits exactly 0
+    coef, *refits = (linear(fit.state).coef[:, 0] for fit in (fitted.fit, *fits))
+    size_of_coef = np.linalg.norm(coef * size)
+    change = np.sqrt((((np.array(refits) - coef) * size) ** 2).sum(axis=1).mean())
+    amplification = _finite(change / (NOISE * size_of_coef)) if size_of_coef > 0 and graded.any() else None
+    spread = np.std(np.array(refits) - refits[0], axis=0, ddof=1)  # of equal fits exactly 0
     if not np.isfinite(spread).all():
         return None
     return Jitter(noise=NOISE, refits=REFITS, spread=spread.tolist(), amplification=amplification)

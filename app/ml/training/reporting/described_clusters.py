@@ -61,9 +61,9 @@ def described_clusters(training_set: TrainingSet, fitted: Fitted, rows: Labels) 
 def _prototypes(fitted: Fitted, labels: Labels) -> Matrix:
     """(k, d) those of the algorithm, else the means of the rows."""
     declared, x = fitted.learned.algorithm.prototypes, fitted.data.x
-    found = None if declared is None else declared(fitted.learned.params, fitted.fit.state)
-    if found is not None:
-        return found
+    prototypes = None if declared is None else declared(fitted.learned.params, fitted.fit.state)
+    if prototypes is not None:
+        return prototypes
     masses = np.bincount(labels, fitted.data.weights)
     sums = np.stack([np.bincount(labels, fitted.data.weights * column) for column in x.T], axis=1)
     return np.where(masses[:, None] > 0, ratio(sums, masses[:, None]), x.mean(axis=0))
@@ -75,10 +75,10 @@ def _distances(fitted: Fitted, labels: Labels, prototypes: Matrix | None) -> Vec
     if prototypes is not None:
         parts = [norms(data.x[part] - prototypes[labels[part]]) for part in blocks(len(labels), data.x.shape[1])]
         return np.sqrt(np.concatenate(parts))
-    given = learned.algorithm.outputs.get("distance")
-    if given is None:
+    distance = learned.algorithm.outputs.get("distance")
+    if distance is None:
         return np.full(len(labels), np.nan)
-    return np.asarray(given.compute(learned.params, fitted.fit.state, data.x), np.float64)
+    return np.asarray(distance.compute(learned.params, fitted.fit.state, data.x), np.float64)
 
 
 def _spreads(distances: Vector, weights: Vector, labels: Labels, k: int) -> Vector:
@@ -89,16 +89,16 @@ def _spreads(distances: Vector, weights: Vector, labels: Labels, k: int) -> Vect
 
 def nearest_rows(distances: Vector, labels: Labels, k: int) -> Labels:
     """(k, NEAREST) places of the rows of each cluster with the smallest distances; -1 where there are fewer."""
-    found = np.full((k, NEAREST), -1)
+    rows_by_distance = np.full((k, NEAREST), -1)
     if np.isnan(distances).all():
-        return found
+        return rows_by_distance
     order = np.lexsort((np.arange(labels.size), distances, labels))
     counts = np.bincount(labels, minlength=k)
     starts = np.cumsum(counts) - counts
     for place in range(NEAREST):
         has = counts > place
-        found[has, place] = order[starts[has] + place]
-    return found
+        rows_by_distance[has, place] = order[starts[has] + place]
+    return rows_by_distance
 
 
 def _items(data: Data, nearest: Labels) -> NDArray[np.str_] | None:
@@ -114,17 +114,17 @@ class _Columns:
         self._effects, self._rest = np.zeros(shape), np.full((3, *shape), np.nan)
         self._codes = np.full((2, *shape), -1)
 
-    def add(self, place: int, found: Contrast) -> None:
-        self._tests += int(np.isfinite(found.p_values).sum())
-        effects = np.nan_to_num(found.effects)
+    def add(self, place: int, contrast: Contrast) -> None:
+        self._tests += int(np.isfinite(contrast.p_values).sum())
+        effects = np.nan_to_num(contrast.effects)
         worst = np.abs(self._effects).argmin(axis=1)
-        own = np.arange(worst.size)
-        better = np.abs(effects) > np.abs(self._effects[own, worst])
-        at = own[better], worst[better]
-        self._effects[at] = effects[better]
-        self._codes[0][at], self._codes[1][at] = place, found.codes[better]
-        for table, values in zip(self._rest, (found.p_values, found.inside, found.outside), strict=True):
-            table[at] = values[better]
+        row_numbers = np.arange(worst.size)
+        better = np.abs(effects) > np.abs(self._effects[row_numbers, worst])
+        cells = row_numbers[better], worst[better]
+        self._effects[cells] = effects[better]
+        self._codes[0][cells], self._codes[1][cells] = place, contrast.codes[better]
+        for table, values in zip(self._rest, (contrast.p_values, contrast.inside, contrast.outside), strict=True):
+            table[cells] = values[better]
 
     def fields(self) -> dict[str, Any]:
         """Fields of the cards."""
@@ -142,11 +142,11 @@ class _Columns:
 
 def _contrasts(training_set: TrainingSet, preparation: Preparation, labels: Labels, rows: Labels, k: int) -> _Columns:
     some = evenly(labels.size, MOST_COMPARED)
-    found = _Columns(k, [column.name for column in preparation.inputs], some.size)
+    contrasts = _Columns(k, [column.name for column in preparation.inputs], some.size)
     raw = training_set.raw_matrix(preparation, rows[some])
     for place, contrast in _compared(preparation, raw, labels[some], k):
-        found.add(place, contrast)
-    return found
+        contrasts.add(place, contrast)
+    return contrasts
 
 
 def _compared(preparation: Preparation, raw: Matrix, labels: Labels, k: int) -> Iterator[tuple[int, Contrast]]:

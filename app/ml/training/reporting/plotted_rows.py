@@ -55,10 +55,10 @@ def profiles(training_set: TrainingSet, predicted: Predictions, rows: Labels) ->
         return None
     places = training_set.target.rows[rows]
     raw = training_set.raw
-    numeric = [at for at, column in enumerate(raw.columns) if column.kind == ColumnKind.NUMERIC]
+    numeric = [index for index, column in enumerate(raw.columns) if column.kind == ColumnKind.NUMERIC]
     if training_set.is_square or not numeric:
         return None
-    return cluster_profiles({raw.columns[at].name: raw.values[places, at] for at in numeric}, predicted.values)
+    return cluster_profiles({raw.columns[index].name: raw.values[places, index] for index in numeric}, predicted.values)
 
 
 def _fields(fitted: Fitted, predicted: Predictions, rows: Labels) -> dict[str, Any]:
@@ -74,38 +74,38 @@ def _fields(fitted: Fitted, predicted: Predictions, rows: Labels) -> dict[str, A
 
 
 def _axes(coordinates: Any, shares: Vector | None = None) -> list[RowAxis]:
-    known = [None] * coordinates.shape[1] if shares is None else shares.tolist()
+    column_shares = [None] * coordinates.shape[1] if shares is None else shares.tolist()
     return [
         RowAxis(name=f"component {place}", variance_share=share, values=written(values))
-        for place, (values, share) in enumerate(zip(coordinates.T, known, strict=True), 1)
+        for place, (values, share) in enumerate(zip(coordinates.T, column_shares, strict=True), 1)
     ]
 
 
 def _of_clusters(data: Data, labels: Labels, rows: Labels) -> dict[str, Any]:
-    found: dict[str, Any] = {"clusters": labels[rows].tolist()}
+    fields: dict[str, Any] = {"clusters": labels[rows].tolist()}
     if sparse(data.x) is not None:
-        return found
+        return fields
     silhouettes = _silhouettes(data, labels, rows)
     if data.square is None and not data.levels.any() and np.isfinite(data.x[rows]).all():
-        found["axes"] = _axes(*leading_components(data.x[rows], AXES))
+        fields["axes"] = _axes(*leading_components(data.x[rows], AXES))
     if np.isfinite(silhouettes).any():
         means = _mean_silhouettes(silhouettes, labels[rows])
-        found |= {"silhouettes": written(silhouettes), "cluster_silhouettes": means}
-    return found
+        fields |= {"silhouettes": written(silhouettes), "cluster_silhouettes": means}
+    return fields
 
 
 def _silhouettes(data: Data, labels: Labels, rows: Labels) -> Vector:
     """(m,) of these rows; NaN for some of them where the table is large."""
     most = max(validity.MIN_SAMPLE_ROWS, validity.DISTANCES // len(data.x))
     measured = evenly(rows.size, most)
-    found = np.full(rows.size, np.nan)
-    found[measured] = validity.silhouettes(data.x, labels, rows[measured], data.square)
-    return found
+    values = np.full(rows.size, np.nan)
+    values[measured] = validity.silhouettes(data.x, labels, rows[measured], data.square)
+    return values
 
 
 def _mean_silhouettes(silhouettes: Vector, labels: Labels) -> list[Metric]:
-    known = np.isfinite(silhouettes)
-    groups = {int(one): silhouettes[known & (labels == one)] for one in np.unique(labels[known])}
+    is_measured = np.isfinite(silhouettes)
+    groups = {int(label): silhouettes[is_measured & (labels == label)] for label in np.unique(labels[is_measured])}
     return [
         metric(
             "silhouette",

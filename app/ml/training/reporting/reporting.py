@@ -200,15 +200,15 @@ def readable(
         return preparation.layout.names if columns is None else columns
 
     def categories(column: int) -> Sequence[str]:
-        return next(one.levels or [] for one in preparation.inputs if one.name == names()[column])
+        return next(input_.levels or [] for input_ in preparation.inputs if input_.name == names()[column])
 
     return named(finite(result), Names(lambda column: names()[column], label, categories))
 
 
 def _evidence(training_set: TrainingSet, split: Split, evaluated: EvaluatedFit, spec: TrainSpec) -> str:
     across = f" {evaluated.validated.evidence}" if evaluated.validated else ""
-    if rest := training_set.unlabelled.size:
-        across = f" {rest} rows without a target are learned from in every fit, and tested in none.{across}"
+    if n_unlabelled := training_set.unlabelled.size:
+        across = f" {n_unlabelled} rows without a target are learned from in every fit, and tested in none.{across}"
     if not split.test.size:
         sample = "" if split.train.size == evaluated.rows else f"a random sample of {split.train.size} of "
         return f"No rows were held out: the metrics are of {sample}the {evaluated.rows} training rows.{across}"
@@ -231,9 +231,9 @@ def monitor_curves(curves: Mapping[str, Sequence[float]]) -> Iterator[ReportCurv
     """Thinned evenly; iterations, counted from 1, without a finite value are left out."""
     for name, values in curves.items():
         y = np.asarray(values, np.float64)
-        kept = np.flatnonzero(np.isfinite(y))
-        kept = kept[evenly(kept.size, MAX_CURVE)]
-        yield ReportCurve(name=name, x=(kept + 1.0).tolist(), y=y[kept].tolist())
+        indices = np.flatnonzero(np.isfinite(y))
+        indices = indices[evenly(indices.size, MAX_CURVE)]
+        yield ReportCurve(name=name, x=(indices + 1.0).tolist(), y=y[indices].tolist())
 
 
 def _line(training_set: TrainingSet, evaluated: EvaluatedFit, split: Split) -> Iterable[ReportCurve]:

@@ -39,15 +39,15 @@ def springs(training_set: TrainingSet, fitted: Fitted, rows: Labels) -> Springs 
     still = (np.abs(torques) <= RESTS * size * np.sqrt(strengths @ mapped(x, np.square))).all()
     if not training_set.algorithm.through_origin(training_set.params):
         still &= abs(force) <= RESTS * size * np.sqrt(strengths.sum())
-    kept = evenly(len(x), SHOWN)
+    shown = evenly(len(x), SHOWN)
     return Springs(
         energy=float(energies.sum()),
         force=force,
         torques=torques.tolist(),
         at_rest=bool(still),
-        rows=rows[kept].tolist(),
-        strengths=strengths[kept].tolist(),
-        fitted=predicted[kept].tolist(),
-        observed=y[kept].tolist(),
-        energies=energies[kept].tolist(),
+        rows=rows[shown].tolist(),
+        strengths=strengths[shown].tolist(),
+        fitted=predicted[shown].tolist(),
+        observed=y[shown].tolist(),
+        energies=energies[shown].tolist(),
     )

@@ -31,9 +31,9 @@ def ranked_terms(
     if training_set.task.of_numbers or labels is None:
         labels = [None] * scores
     texts = preparation.texts
-    owners = np.repeat(np.arange(len(texts)), [len(one.terms) for one in texts])
-    terms = [term for one in texts for term in one.terms]
-    own = weights[len(weights) - len(terms) :]
+    owners = np.repeat(np.arange(len(texts)), [len(text.terms) for text in texts])
+    terms = [term for text in texts for term in text.terms]
+    of_terms = weights[len(weights) - len(terms) :]
 
     def named(values: Vector) -> Iterator[TermWeight]:
         for place in np.argsort(-values, kind="stable")[:SHOWN].tolist():
@@ -44,19 +44,19 @@ def ranked_terms(
         RankedTerms(
             label=label,
             largest=[*named(values)],
-            smallest=[one.model_copy(update={"weight": -one.weight}) for one in named(-values)],
+            smallest=[term.model_copy(update={"weight": -term.weight}) for term in named(-values)],
         )
-        for label, values in zip(labels, own.T[:MOST_LABELS], strict=False)
+        for label, values in zip(labels, of_terms.T[:MOST_LABELS], strict=False)
     ]
 
 
 def vocabulary_warnings(preparation: Preparation) -> Iterator[str]:
     """Vocabularies that are cut."""
-    for one in preparation.texts if isinstance(preparation, WithTexts) else ():
-        if one.left_out:
+    for text in preparation.texts if isinstance(preparation, WithTexts) else ():
+        if text.left_out:
             yield (
-                f"Column {one.column!r} has {one.left_out + len(one.terms)} terms; the {len(one.terms)} most frequent "
-                "ones are kept, by max_features of preprocessing.text."
+                f"Column {text.column!r} has {text.left_out + len(text.terms)} terms; the {len(text.terms)} most "
+                "frequent ones are kept, by max_features of preprocessing.text."
             )
 
 

@@ -46,8 +46,8 @@ def read_relations(
     """
     if spec.relations is None:
         return None
-    given, meaning = spec.relations, Meaning(spec.relations.meaning)
-    if given.form == "square":
+    relations, meaning = spec.relations, Meaning(spec.relations.meaning)
+    if relations.form == "square":
         algorithm = find(spec.algorithm.name).algorithm
         check_square(raw, items, meaning, algorithm.accepts, definite=not algorithm.projects_kernels(spec.algorithm))
         square = raw.values.view()
@@ -56,5 +56,5 @@ def read_relations(
     if related is None or related.read is None or items is None:
         raise ValueError("only a plan with the table of relations reads rows")
     table = related.read()
-    edges = read_edges(given, table, items) if given.form == "edges" else read_pairs(given, table, items)
+    edges = read_edges(relations, table, items) if relations.form == "edges" else read_pairs(relations, table, items)
     return Relations(meaning, edges=edges, by_item=related.alone)

@@ -180,7 +180,7 @@ class TrainingSet(NamedTuple):
             Accepts.UNLABELLED: bool(self.without_target.size),
             Accepts.SPARSE: bool(self.preprocessing.text),
         }
-        return frozenset(one for one in self.accepted if there[one])
+        return frozenset(kind for kind in self.accepted if there[kind])
 
     @property
     def accepted(self) -> frozenset[Accepts]:
@@ -209,20 +209,20 @@ class TrainingSet(NamedTuple):
         """Learned from these rows and the unlabelled ones; if categories become means of the target, from these.
         spreads: by name, moments of columns of all rows, where these are a sample.
         """
-        known = self.target.rows[rows]
+        labelled = self.target.rows[rows]
         centred = not nested.through_origin(self.algorithm, self.params, self.task)
         how, outcome = self.preprocessing, None
         if how.categories == "target":
             y = self.target.y[rows]
             outcome = Outcome.of(carried(how.target, y) if self.task.of_numbers else y, self.classes)
-        elif (rest := self.beside(rows)).size:
-            known = np.concatenate([known, rest])
-        raw = self.raw.named([self.raw.columns[row].name for row in known]) if self.is_square else self.raw
+        elif (unlabelled := self.beside(rows)).size:
+            labelled = np.concatenate([labelled, unlabelled])
+        raw = self.raw.named([self.raw.columns[row].name for row in labelled]) if self.is_square else self.raw
         if self.by_item:
-            return item_preparation(raw, known)
-        fit = partial(Preparation.fit, rows=known, how=how, accepts=self.accepted, centred=centred)
+            return item_preparation(raw, labelled)
+        fit = partial(Preparation.fit, rows=labelled, how=how, accepts=self.accepted, centred=centred)
         if how.text:
-            return with_texts(raw, known, how.text, fit, counts=self.algorithm.counts(self.params))
+            return with_texts(raw, labelled, how.text, fit, counts=self.algorithm.counts(self.params))
         return fit(raw, outcome=outcome, spreads=spreads or {})
 
     def raw_matrix(self, preparation: Preparation, rows: Labels) -> Matrix:
@@ -232,10 +232,10 @@ class TrainingSet(NamedTuple):
     def training_data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, and the unlabelled ones, as a fit gets them."""
         data = self.data(preparation, rows)
-        if not (rest := self.beside(rows)).size:
+        if not (unlabelled := self.beside(rows)).size:
             return data
-        known, x = self.target.rows[rows], self._matrix(preparation, rest)
-        return replace(data, unlabelled=as_unlabelled(x, rest, known, self.relations, len(self.raw.values)))
+        labelled, x = self.target.rows[rows], self._matrix(preparation, unlabelled)
+        return replace(data, unlabelled=as_unlabelled(x, unlabelled, labelled, self.relations, len(self.raw.values)))
 
     def _matrix(self, preparation: Preparation, table_rows: Labels) -> Matrix:
         learner = self.algorithm, self.params, len(self.classes)
@@ -253,10 +253,10 @@ class TrainingSet(NamedTuple):
     @timed("preparing")
     def data(self, preparation: Preparation, rows: Labels) -> Data:
         """These rows, at least one, as the algorithm gets them."""
-        known = self.target.rows[rows]
+        labelled = self.target.rows[rows]
         data = Data.of(
             self.task,
-            self._matrix(preparation, known),
+            self._matrix(preparation, labelled),
             self.target.y[rows] if self.target.y.size else None,
             classes=len(self.classes),
             weights=None if self.weights is None else self.weights[rows],
@@ -269,8 +269,8 @@ class TrainingSet(NamedTuple):
             categories=preparation.categories,
             offset=preparation.offset,
             numbers=self.numbers[rows],
-            items=None if self.items is None else self.items[known],
-            relations=self.relations and self.relations.take(known, len(self.raw.values)),
+            items=None if self.items is None else self.items[labelled],
+            relations=self.relations and self.relations.take(labelled, len(self.raw.values)),
             target=self.algorithm.target(self.task) if self.target.y.size else None,
         )
         return data if self.curriculum is None else replace(data, curriculum=self.curriculum.take(rows))

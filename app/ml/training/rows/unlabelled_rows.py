@@ -12,8 +12,8 @@ def with_hidden(unlabelled: Labels, labelled: Labels, rows: Labels) -> Labels:
     return np.union1d(unlabelled, np.setdiff1d(labelled, rows, assume_unique=True))
 
 
-def as_unlabelled(x: Matrix, rest: Labels, labelled: Labels, relations: Relations | None, count: int) -> Unlabelled:
+def as_unlabelled(x: Matrix, rows: Labels, labelled: Labels, relations: Relations | None, count: int) -> Unlabelled:
     """x: (m, d) of these rows. labelled: (n,) the rows beside. relations: between all `count` rows of the table."""
     if relations is None or relations.square is not None:
-        return Unlabelled(x, rest)
-    return Unlabelled(x, rest, relations.take(np.concatenate([labelled, rest]), count))
+        return Unlabelled(x, rows)
+    return Unlabelled(x, rows, relations.take(np.concatenate([labelled, rows]), count))

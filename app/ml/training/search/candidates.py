@@ -88,10 +88,10 @@ def candidates(spec: SearchSpec) -> list[Candidate]:
     """Raises InvalidRequest with every value that the setting cannot take, and for too many candidates."""
     faults = [*_twice(spec), *_unfit(spec)]
     if not faults:
-        found = list(_tried(spec))
-        if len(found) <= MOST:
-            return found
-        faults = [Fault("/grid", f"These are {len(found)} candidates; one search tries {MOST}.", "too_large")]
+        tried = list(_tried(spec))
+        if len(tried) <= MOST:
+            return tried
+        faults = [Fault("/grid", f"These are {len(tried)} candidates; one search tries {MOST}.", "too_large")]
     raise InvalidRequest(faults=faults)
 
 
@@ -100,10 +100,10 @@ def _tried(spec: SearchSpec) -> Iterator[Candidate]:
     for place in range(1 + len(spec.alternatives)):
         grids, draws = _concerned(spec.grid, place), _concerned(spec.draws, place)
         for values in product(*(grid.values for grid in grids)):
-            given = {grid.pointer: value for grid, value in zip(grids, values, strict=True)}
+            varied = {grid.pointer: value for grid, value in zip(grids, values, strict=True)}
             for shares in rng.random((spec.draw_count if draws else 1, len(draws))):
                 drawn = {draw.pointer: draw.at(share) for draw, share in zip(draws, shares.tolist(), strict=True)}
-                settings = given | drawn
+                settings = varied | drawn
                 try:
                     yield Candidate(settings, _set(spec, place, settings), _root(place)[:-1])
                 except ValidationError as error:  # each is fine, but not together
@@ -146,9 +146,9 @@ def _key(inner: Any, part: str) -> str | int:
 
 def _twice(spec: SearchSpec) -> Iterator[Fault]:
     seen: set[str] = set()
-    for at, axis in _axes(spec):
+    for pointer, axis in _axes(spec):
         if axis.pointer in seen:
-            yield Fault(f"{at}/pointer", "This setting is varied twice.", "duplicate")
+            yield Fault(f"{pointer}/pointer", "This setting is varied twice.", "duplicate")
         seen.add(axis.pointer)
 
 
@@ -165,9 +165,9 @@ def _stray(spec: SearchSpec, axis: Grid | Draw) -> str:
 
 def _unfit(spec: SearchSpec) -> Iterator[Fault]:
     """Values that the setting cannot take, one by one."""
-    for at, axis in _axes(spec):
+    for pointer, axis in _axes(spec):
         if stray := _stray(spec, axis):
-            yield Fault(f"{at}/pointer", stray)
+            yield Fault(f"{pointer}/pointer", stray)
             continue
         tried = [("low", axis.at(0.0)), ("high", axis.at(1.0))] if isinstance(axis, Draw) else None
         named = tried or [(f"values/{i}", value) for i, value in enumerate(axis.values)]  # type: ignore[union-attr]  # a Grid
@@ -175,9 +175,9 @@ def _unfit(spec: SearchSpec) -> Iterator[Fault]:
             try:
                 _set(spec, _place(axis.pointer), {axis.pointer: value})
             except ValidationError as error:
-                yield Fault(f"{at}/{where}", _message(error))
+                yield Fault(f"{pointer}/{where}", _message(error))
             except (KeyError, IndexError, ValueError, TypeError, AttributeError):
-                yield Fault(f"{at}/pointer", "The request has no such setting.")
+                yield Fault(f"{pointer}/pointer", "The request has no such setting.")
                 break
 
 
@@ -190,4 +190,4 @@ def _axes(spec: SearchSpec) -> Iterator[tuple[str, Grid | Draw]]:
 
 def _message(error: ValidationError) -> str:
     """In words, without the value."""
-    return " ".join(dict.fromkeys(sentence(one) for one in error.errors(include_url=False)))
+    return " ".join(dict.fromkeys(sentence(error) for error in error.errors(include_url=False)))

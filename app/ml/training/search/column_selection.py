@@ -62,20 +62,20 @@ def path_of(
     if strategy == "recursive_elimination":
         return _eliminated(subsets, limits, each, report)
     grow, d = strategy == "forward", len(subsets.names)
-    own: list[int] = [] if grow else [*range(d)]
+    columns: list[int] = [] if grow else [*range(d)]
     path = SelectionPath([], [])
     if not grow:
-        path.sets.append(own)
-        path.scores.append(subsets.score(own))
+        path.sets.append(columns)
+        path.scores.append(subsets.score(columns))
     for _ in range(limits.most if grow else d - limits.fewest):
-        places = [place for place in range(d) if place not in own] if grow else own
-        tried = [sorted({*own} ^ {place}) for place in places]
-        found = list(each(SubsetScore, [partial(subsets.score, one) for one in tried]))
-        best = int(order_of(np.array([_cost(subsets, one) for one in found]))[0])
-        own = tried[best]
-        path.sets.append(own)
-        path.scores.append(found[best])
-        report(len(own))
+        places = [place for place in range(d) if place not in columns] if grow else columns
+        tried = [sorted({*columns} ^ {place}) for place in places]
+        tried_scores = list(each(SubsetScore, [partial(subsets.score, columns_tried) for columns_tried in tried]))
+        best = int(order_of(np.array([_cost(subsets, score) for score in tried_scores]))[0])
+        columns = tried[best]
+        path.sets.append(columns)
+        path.scores.append(tried_scores[best])
+        report(len(columns))
     return path
 
 
@@ -84,7 +84,7 @@ def chosen_size(path: SelectionPath, subsets: ColumnSubsets, limits: SelectionLi
 
     one_standard_error: the smallest whose mean is within one standard error of the best.
     """
-    allowed = [place for place, one in enumerate(path.sets) if limits.fewest <= len(one) <= limits.most]
+    allowed = [place for place, columns in enumerate(path.sets) if limits.fewest <= len(columns) <= limits.most]
     places = sorted(allowed, key=lambda place: len(path.sets[place]))
     cost = np.array([_cost(subsets, path.scores[place]) for place in places])
     if not np.isfinite(cost).any():
@@ -111,24 +111,24 @@ def _eliminated(
     tasks = [partial(_of_fold, subsets, sizes, place) for place in range(-1, len(subsets.splits))]
     (whole, *folds) = each(_Eliminated, tasks)
     report(sizes[-1])
-    error = next((one.error for one in (whole, *folds) if one.error), None)
+    error = next((outcome.error for outcome in (whole, *folds) if outcome.error), None)
     if error is not None:
         raise InvalidData(error)
-    values = np.array([one.values for one in folds]).reshape(-1, len(sizes))
-    return SelectionPath([one.tolist() for one in whole.sets], [SubsetScore(column) for column in values.T])
+    values = np.array([fold.values for fold in folds]).reshape(-1, len(sizes))
+    return SelectionPath([columns.tolist() for columns in whole.sets], [SubsetScore(column) for column in values.T])
 
 
 def _of_fold(subsets: ColumnSubsets, sizes: Sequence[int], place: int) -> _Eliminated:
     """place: of the fold; -1: all rows, and none is held out."""
     split = None if place < 0 else subsets.splits[place]
     rows = subsets.rows if split is None else subsets.rows[split.train]
-    own, sets, values = np.arange(len(subsets.names)), [], []
+    columns, sets, values = np.arange(len(subsets.names)), [], []
     try:
         for size in sizes:
-            if size < own.size:
-                own = _kept(own, subsets.weights(own.tolist(), rows), size)
-            sets.append(own)
-            values.append(np.nan if split is None else subsets.fold_score(subsets.of(own.tolist()), split))
+            if size < columns.size:
+                columns = _kept(columns, subsets.weights(columns.tolist(), rows), size)
+            sets.append(columns)
+            values.append(np.nan if split is None else subsets.fold_score(subsets.of(columns.tolist()), split))
     except ValiantError as error:
         return _Eliminated([], np.zeros(0), error.detail)
     return _Eliminated(sets, np.array(values))

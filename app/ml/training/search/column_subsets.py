@@ -74,10 +74,10 @@ class ColumnSubsets(NamedTuple):
 def without_others(spec: TrainSpec, names: Sequence[str]) -> TrainSpec:
     """The training with only these columns to learn from, and no options for others."""
     how = spec.preprocessing
-    kept: dict[str, Any] = {
-        field: {name: value for name, value in given.items() if name in names}
-        for field, given in (("imputation", how.imputation), ("dates", how.dates))
-        if isinstance(given, dict)
+    updates: dict[str, Any] = {
+        field: {name: value for name, value in by_column.items() if name in names}
+        for field, by_column in (("imputation", how.imputation), ("dates", how.dates))
+        if isinstance(by_column, dict)
     }
-    preprocessing = how.model_copy(update=kept)
+    preprocessing = how.model_copy(update=updates)
     return spec.model_copy(update={"features": [*names], "preprocessing": preprocessing})

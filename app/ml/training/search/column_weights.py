@@ -34,21 +34,21 @@ def column_weights(training_set: TrainingSet, fitted: Fitted) -> Vector:
     sources, p = fitted.preparation.layout.sources, len(training_set.raw.columns)
     importances = algorithm.importances(training_set.params)
     if algorithm.linear is not None:
-        found = _variances(fitted, algorithm.linear(state).coef, sources, p)
+        contributions = _variances(fitted, algorithm.linear(state).coef, sources, p)
     else:
         assert importances is not None  # noqa: S101 - the request was checked
-        found = np.bincount(sources, importances(state), p).astype(np.float64)
-    if not np.isfinite(found).all():
+        contributions = np.bincount(sources, importances(state), p).astype(np.float64)
+    if not np.isfinite(contributions).all():
         raise InvalidData(f"The importances of a fit on {p} columns are not finite.")
-    return found
+    return contributions
 
 
 def _variances(fitted: Fitted, coef: Matrix, sources: Labels, p: int) -> Vector:
     """coef: (d, s)."""
-    x, found = dense(fitted.data.x), np.zeros(p)
+    x, variances = dense(fitted.data.x), np.zeros(p)
     alone = np.bincount(sources, minlength=p)[sources] == 1
-    found[sources[alone]] = (coef[alone] ** 2).sum(axis=1) * x[:, alone].var(axis=0)
+    variances[sources[alone]] = (coef[alone] ** 2).sum(axis=1) * x[:, alone].var(axis=0)
     for source in np.unique(sources[~alone]):
         group = sources == source
-        found[source] = (x[:, group] @ coef[group]).var(axis=0).sum()
-    return found
+        variances[source] = (x[:, group] @ coef[group]).var(axis=0).sum()
+    return variances

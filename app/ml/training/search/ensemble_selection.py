@@ -98,8 +98,8 @@ class Comparison(NamedTuple):
                 means=meaning(find(spec.algorithm.name).algorithm, spec.algorithm, self.training_set.task),
             )
         else:
-            own = in_units(spec.preprocessing.target, predictions)
-            result = of_numbers(target.y[self.rows[rows]], own, uncounted)
+            in_target_units = in_units(spec.preprocessing.target, predictions)
+            result = of_numbers(target.y[self.rows[rows]], in_target_units, uncounted)
         return value(result, self.metric)
 
     def wanted(self, spec: TrainSpec) -> NDArray[np.float64]:
@@ -113,14 +113,18 @@ class Comparison(NamedTuple):
 
 def value(evaluation: Evaluation, metric: str) -> float:
     """The metric of all rows; NaN where undefined."""
-    values = [one.value for one in evaluation.metrics if one.name == metric and one.label is None]
+    values = [measured.value for measured in evaluation.metrics if measured.name == metric and measured.label is None]
     return np.nan if not values or values[0] is None else values[0]
 
 
-def with_one_more(kept: Sequence[Contender], one: Contender, room: int) -> list[Contender]:
+def with_one_more(contenders: Sequence[Contender], contender: Contender, room: int) -> list[Contender]:
     """At most so many, the best first, of those with a prediction of every row."""
-    sound = one.predictions.size and np.isfinite(one.cost).all() and np.isfinite(one.predictions).all()
-    return sorted([*kept, *([one] if sound else [])], key=lambda one: (one.cost.mean(), one.place))[:room]
+    sound = (
+        contender.predictions.size and np.isfinite(contender.cost).all() and np.isfinite(contender.predictions).all()
+    )
+    return sorted(
+        [*contenders, *([contender] if sound else [])], key=lambda ranked: (ranked.cost.mean(), ranked.place)
+    )[:room]
 
 
 def ensemble(contenders: Sequence[Contender], comparison: Comparison, *, fold_models: bool) -> Ensemble | None:
@@ -133,7 +137,7 @@ def ensemble(contenders: Sequence[Contender], comparison: Comparison, *, fold_mo
         return None
     wanted = comparison.wanted(pool[0].spec)
     grams = np.stack([_gram(pool, wanted, split.test) for split in comparison.splits])
-    cost, better = np.stack([one.cost for one in pool]), MEASURES[comparison.metric].better
+    cost, better = np.stack([contender.cost for contender in pool]), MEASURES[comparison.metric].better
     counts = selected(grams.sum(axis=0), 0)
     validation = np.array([_measured(pool, counts, comparison, split.test) for split in comparison.splits])
     several = np.count_nonzero(counts) > 1
@@ -158,10 +162,14 @@ def ensemble(contenders: Sequence[Contender], comparison: Comparison, *, fold_mo
 def _alike(contenders: Sequence[Contender], training_set: TrainingSet) -> list[Contender]:
     """Those that can sit on a committee with the first, and see there what they have seen here."""
 
-    def seen(one: Contender) -> Any:
-        return one.spec.preprocessing, training_set.of(one.spec).left_alone
+    def seen(contender: Contender) -> Any:
+        return contender.spec.preprocessing, training_set.of(contender.spec).left_alone
 
-    return [one for one in contenders if seen(one) == seen(contenders[0]) and not is_refused(one.spec, training_set)]
+    return [
+        contender
+        for contender in contenders
+        if seen(contender) == seen(contenders[0]) and not is_refused(contender.spec, training_set)
+    ]
 
 
 def is_refused(spec: TrainSpec, training_set: TrainingSet) -> bool:
@@ -174,7 +182,7 @@ def is_refused(spec: TrainSpec, training_set: TrainingSet) -> bool:
 
 def _gram(pool: Sequence[Contender], wanted: NDArray[np.float64], rows: Labels) -> NDArray[np.float64]:
     """(m, m) products of errors."""
-    errors = np.stack([(one.predictions[rows] - wanted[rows]).ravel() for one in pool])
+    errors = np.stack([(contender.predictions[rows] - wanted[rows]).ravel() for contender in pool])
     return errors @ errors.T
 
 

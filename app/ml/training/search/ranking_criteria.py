@@ -38,8 +38,8 @@ def _of_training_rows(
 ) -> Vector:
     """(1,) the metric of one fit of all these rows on them; NaN where it has none."""
     fitted = fit_rows(training_set, rows, seed)
-    found = evaluate_training_rows(fitted, predict_training_rows(fitted), None).metrics
-    values = [one.value for one in found if one.name == name and one.value is not None]
+    metrics = evaluate_training_rows(fitted, predict_training_rows(fitted), None).metrics
+    values = [metric.value for metric in metrics if metric.name == name and metric.value is not None]
     return np.array(values or [np.nan])
 
 

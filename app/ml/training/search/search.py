@@ -92,7 +92,7 @@ class _Scores(NamedTuple):
 
 
 def rank(
-    found: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     planned: Plan,
     table: pa.Table,
     *,
@@ -118,22 +118,24 @@ def rank(
     if not splits:
         raise InvalidData("There are too few training rows for folds.")
     copies = Copies.look(table, training_set.target.rows, planned.features, planned.target, train=rows).among(rows)
-    name = metric or usual_metric(training_set, [candidate.spec for candidate in found])
-    comparison, kept = Comparison(training_set, rows, splits, name), list[Contender]()
+    name = metric or usual_metric(training_set, [candidate.spec for candidate in candidates])
+    comparison, contenders = Comparison(training_set, rows, splits, name), list[Contender]()
     scores: list[_Scores] = []
-    stages(0.0, f"candidate 1 of {len(found)}")
-    tasks = [partial(_scores, comparison, candidate.spec) for candidate in found]
+    stages(0.0, f"candidate 1 of {len(candidates)}")
+    tasks = [partial(_scores, comparison, candidate.spec) for candidate in candidates]
     for place, score in enumerate(training_set.each(_Scores, tasks)):
-        contender = Contender(place, found[place].spec, cost_of(name, score.validation), score.predictions)
-        kept = with_one_more(kept, contender, comparison.room)
+        contender = Contender(place, candidates[place].spec, cost_of(name, score.validation), score.predictions)
+        contenders = with_one_more(contenders, contender, comparison.room)
         scores.append(score._replace(predictions=np.zeros(0)))
-        stages(share * len(scores) / len(found), f"candidate {len(scores)} of {len(found)}", {name: score.mean})
+        stages(
+            share * len(scores) / len(candidates), f"candidate {len(scores)} of {len(candidates)}", {name: score.mean}
+        )
     options = "all" if of_all_rows(name) else f"the same {len(splits)} folds of"
-    result = f"{len(found)} candidates on {options} {rows.size} training rows."
-    ranking = _ranked(found, scores, name, rule, result)
+    result = f"{len(candidates)} candidates on {options} {rows.size} training rows."
+    ranking = _ranked(candidates, scores, name, rule, result)
     warned = [*warnings(None, copies.across(splits), rows.size, grouped=training_set.groups is not None)]
     warned += [*vacuous(float(score.validation[0]) for score in scores if score.risk.size)]
-    return ranking._replace(ensemble=ensemble(kept, comparison, fold_models=fold_models), warnings=tuple(warned))
+    return ranking._replace(ensemble=ensemble(contenders, comparison, fold_models=fold_models), warnings=tuple(warned))
 
 
 def _scores(comparison: Comparison, spec: TrainSpec) -> _Scores:
@@ -178,7 +180,7 @@ def _q(training_set: TrainingSet, rows: Labels, seed: int) -> float:
     return float(value)
 
 
-def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, rule: str, result: str) -> Ranking:
+def _ranked(candidates: Sequence[Candidate], scores: Sequence[_Scores], metric: str, rule: str, result: str) -> Ranking:
     cost = np.array([cost_of(metric, score.mean) for score in scores])
     if not np.isfinite(cost).any():
         errors = [score.error for score in scores if score.error]
@@ -202,7 +204,7 @@ def _ranked(found: Sequence[Candidate], scores: Sequence[_Scores], metric: str, 
             capacity=CandidateCapacity.of(Risk(*score.risk.tolist())) if score.risk.size else None,
             error=score.error or (None if np.isfinite(score.mean) else f"Its {metric} is undefined."),
         )
-        for place, (candidate, score) in enumerate(zip(found, scores, strict=True))
+        for place, (candidate, score) in enumerate(zip(candidates, scores, strict=True))
     ]
     return Ranking(metric, tried, best, result)
 
@@ -214,7 +216,7 @@ def usual_metric(training_set: TrainingSet, specs: Sequence[TrainSpec]) -> str:
     task = training_set.task
     if not task.supervised and training_set.target.codes is not None:
         return SEPARATION
-    of_degrees = (nested.degrees(find(one.algorithm.name).algorithm, one.algorithm) for one in specs)
+    of_degrees = (nested.degrees(find(spec.algorithm.name).algorithm, spec.algorithm) for spec in specs)
     return "accuracy" if task.of_classes and any(of_degrees) else task.record.measure
 
 

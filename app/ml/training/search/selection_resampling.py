@@ -62,12 +62,12 @@ def stability_of(
     limits = SelectionLimits(len(chosen), len(chosen), repeated.step)
     selected = []
     tasks = [partial(_on_half, repeated.strategy, subsets, limits, rng) for rng in rngs]
-    for place, one in enumerate(each(_Chosen, tasks)):
-        selected += [one.columns] if one.columns.size else []
+    for place, chosen_columns in enumerate(each(_Chosen, tasks)):
+        selected += [chosen_columns.columns] if chosen_columns.columns.size else []
         report((place + 1) / repeated.halves)
     if len(selected) < 2:
         return None
-    indicators = np.array([np.isin(np.arange(len(subsets.names)), one) for one in selected])
+    indicators = np.array([np.isin(np.arange(len(subsets.names)), columns) for columns in selected])
     counts = indicators.sum(axis=0)
     return SelectionStability(
         resamples=len(selected),

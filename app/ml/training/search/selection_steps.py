@@ -47,18 +47,18 @@ def steps_of(path: SelectionPath, subsets: ColumnSubsets, chosen: list[int]) -> 
     """The steps of a path. chosen: the set among its sets that the others are compared with."""
     steps, before = list[SelectionStep](), set[int]()
     best = path.scores[path.sets.index(chosen)].values
-    for own, score in zip(path.sets, path.scores, strict=True):
+    for columns, score in zip(path.sets, path.scores, strict=True):
         sound = bool(score.values.size and np.isfinite(score.values).all())
-        apart = score.values - best if sound and own != chosen else None
+        excess = score.values - best if sound and columns != chosen else None
         steps.append(
             SelectionStep(
-                columns=len(own),
-                changed=[subsets.names[place] for place in sorted({*own} ^ before)],
+                columns=len(columns),
+                changed=[subsets.names[place] for place in sorted({*columns} ^ before)],
                 validation=fold_mean(subsets.metric, score.values) if sound else None,
-                folds=[float(one) if np.isfinite(one) else None for one in score.values],
-                behind=None if apart is None else fold_mean(f"{subsets.metric}_difference", apart),
+                folds=[float(value) if np.isfinite(value) else None for value in score.values],
+                behind=None if excess is None else fold_mean(f"{subsets.metric}_difference", excess),
                 error=score.error,
             )
         )
-        before = {*own}
+        before = {*columns}
     return steps

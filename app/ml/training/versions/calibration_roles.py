@@ -42,10 +42,10 @@ class Roles(NamedTuple):
         """Roles of the columns that a dataset has."""
         return Roles(**{role: name for role, name in self.named.items() if name in names})
 
-    def faults(self, known: Mapping[str, TableColumn]) -> Iterator[Fault]:
-        """Columns of the dataset that cannot have their role. known: its columns by name."""
+    def faults(self, columns_by_name: Mapping[str, TableColumn]) -> Iterator[Fault]:
+        """Columns of the dataset that cannot have their role. columns_by_name: of it."""
         for role, kinds in KINDS.items():
-            column = known.get(self.named.get(role, ""))
+            column = columns_by_name.get(self.named.get(role, ""))
             if column is not None and column.kind not in kinds:
                 detail = f"Its column {column.name!r}, the {role} of the training, is {column.kind}."
                 yield Fault("/dataset", detail, "wrong_kind")

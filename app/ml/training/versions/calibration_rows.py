@@ -117,9 +117,9 @@ def seen_after(loaded: Loaded, rows: CalibrationRows, table: pa.Table, digest: s
 
 
 def _unseen(loaded: Loaded, target: Target, table: pa.Table, digest: str) -> Unseen:
-    own, truth = trainings(loaded.model.receipt, digest), loaded.model.target
-    chosen = unseen(own, loaded.seen or (), target, table, truth=truth, digest=digest)
-    if own and loaded.seen is None and not chosen.sealed:
+    trainings_of_model, truth = trainings(loaded.model.receipt, digest), loaded.model.target
+    chosen = unseen(trainings_of_model, loaded.seen or (), target, table, truth=truth, digest=digest)
+    if trainings_of_model and loaded.seen is None and not chosen.sealed:
         raise InvalidData("The model has learned from unknown rows of this dataset: calibrate it on another one.")
     if not chosen.target.rows.size:
         raise InvalidData("The model has learned from all rows of this dataset: calibrate it on one with other rows.")
@@ -162,5 +162,5 @@ def _lacking(model: Model, codes: Labels, split: Split) -> Iterator[str]:
 
 def _codes(model: Model, target: Target) -> Labels:
     places = codes_of(target.classes or (), model.classes or ())
-    found: Labels = places[target.y.astype(np.intp)]
-    return found
+    codes: Labels = places[target.y.astype(np.intp)]
+    return codes

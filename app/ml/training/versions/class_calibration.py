@@ -33,8 +33,8 @@ class MeasuredProbabilities(NamedTuple):
 
 def calibrate(model: Model, rows: PredictedRows, method: Method) -> Model:
     """The model with one more calibrator, fitted to these rows."""
-    one = Calibrator.of(method, rows.probabilities, rows.codes, rows.weights)
-    return replace(model, calibrators=(*model.calibrators, one))
+    calibrator = Calibrator.of(method, rows.probabilities, rows.codes, rows.weights)
+    return replace(model, calibrators=(*model.calibrators, calibrator))
 
 
 def measure(after: Model, rows: PredictedRows, bins: Bins, seed: int) -> MeasuredProbabilities:
@@ -43,10 +43,12 @@ def measure(after: Model, rows: PredictedRows, bins: Bins, seed: int) -> Measure
     draws = Resamples.of(truth.size, np.random.Generator(np.random.PCG64(seed)), rows.groups)
     counted, new = Rows(draws, rows.weights), calibrated(after.calibrators[-1], rows.probabilities)
     before, now = (reliability(truth, p, classes, counted, bins) for p in (rows.probabilities, new))
-    known, options = after.algorithm.known, NO_OPTIONS._replace(numbers=rows.numbers)
-    accepted = None if known is None else known(after.params, new)
-    found = of_classes(truth, new.argmax(axis=1), new, counted, classes=classes, options=options, accepted=accepted)
-    return MeasuredProbabilities(before, now, found)
+    accepted_rows, options = after.algorithm.known, NO_OPTIONS._replace(numbers=rows.numbers)
+    accepted = None if accepted_rows is None else accepted_rows(after.params, new)
+    after_metrics = of_classes(
+        truth, new.argmax(axis=1), new, counted, classes=classes, options=options, accepted=accepted
+    )
+    return MeasuredProbabilities(before, now, after_metrics)
 
 
 def losses(measured: MeasuredProbabilities) -> Iterator[str]:

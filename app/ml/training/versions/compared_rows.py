@@ -43,7 +43,7 @@ def columns_of(header: Header, target: str | None, digest: str) -> list[str]:
     """Columns of the dataset that an evaluation of the version reads."""
     truth = [] if target is None else [target]
     splits = split_columns(trainings(header.receipt, digest))
-    return [*dict.fromkeys([*(one.name for one in header.inputs), *truth, *splits])]
+    return [*dict.fromkeys([*(column.name for column in header.inputs), *truth, *splits])]
 
 
 def rows_of(loaded: Loaded, sheet: Sheet, table: pa.Table, target: str | None, *, everything: bool) -> VersionRows:
@@ -51,20 +51,22 @@ def rows_of(loaded: Loaded, sheet: Sheet, table: pa.Table, target: str | None, *
     header, digest = loaded.version.header, sheet.digest
     used = recast_columns(sheet.columns, kinds_wanted(header, sheet.columns))
     table = recast_table(table.select(columns_of(header, target, digest)), used)
-    truth, own = read_truth(header, target, table), trainings(header.receipt, digest)
-    learned = own if target == truth_of(header) else []
-    known = loaded.seen or ()
-    chosen = unseen(learned, known, truth, table, truth=target, digest=digest, everything=everything)
+    truth, all_trainings = read_truth(header, target, table), trainings(header.receipt, digest)
+    learned = all_trainings if target == truth_of(header) else []
+    seen_rows = loaded.seen or ()
+    chosen = unseen(learned, seen_rows, truth, table, truth=target, digest=digest, everything=everything)
     new = chosen.sealed or (not everything and bool(learned) and loaded.seen is not None)
     seen = _count(chosen, truth)
     return VersionRows(
         table=table,
         target=truth,
         chosen=chosen,
-        trained=bool(own) and not new,
+        trained=bool(all_trainings) and not new,
         training_rows=None if loaded.seen is None and not chosen.sealed else seen,
-        warnings=(*_warnings(loaded, chosen, own, new=new, everything=everything),),
-        reuse=reuse_of(header.receipt, digest, target, chosen, 0 if everything else seen) if new or not own else None,
+        warnings=(*_warnings(loaded, chosen, all_trainings, new=new, everything=everything),),
+        reuse=reuse_of(header.receipt, digest, target, chosen, 0 if everything else seen)
+        if new or not all_trainings
+        else None,
     )
 
 
@@ -73,22 +75,22 @@ def truth_of(header: Header) -> str | None:
     return header.target if Task(header.task).supervised else None
 
 
-def common_rows(found: Sequence[VersionRows]) -> Labels:
+def common_rows(versions: Sequence[VersionRows]) -> Labels:
     """Row numbers that may evaluate every version, ascending."""
-    rows: Labels = reduce(np.intersect1d, (one.chosen.target.rows for one in found))
+    rows: Labels = reduce(np.intersect1d, (version.chosen.target.rows for version in versions))
     return rows
 
 
-def common_reuse(found: Sequence[VersionRows], rows: Labels, digest: str, target: str | None) -> Reuse | None:
+def common_reuse(versions: Sequence[VersionRows], rows: Labels, digest: str, target: str | None) -> Reuse | None:
     """None where a version has learned from these rows: they hold nothing out."""
-    first = found[0].reuse
-    if all(one.reuse == first for one in found):
+    first = versions[0].reuse
+    if all(version.reuse == first for version in versions):
         return first
-    if any(one.reuse is None for one in found):
+    if any(version.reuse is None for version in versions):
         return None
-    if any(one.chosen.sealed for one in found):
+    if any(version.chosen.sealed for version in versions):
         return held_out_by_all(digest, target)
-    left_out = found[0].target.rows.size - rows.size
+    left_out = versions[0].target.rows.size - rows.size
     return without(digest, target, left_out) if left_out else whole(digest, target)
 
 
@@ -98,9 +100,9 @@ def _count(chosen: Unseen, truth: Target) -> int:
 
 
 def _warnings(
-    loaded: Loaded, chosen: Unseen, own: Sequence[Mapping[str, JSON]], *, new: bool, everything: bool
+    loaded: Loaded, chosen: Unseen, all_trainings: Sequence[Mapping[str, JSON]], *, new: bool, everything: bool
 ) -> Iterator[str]:
-    if not own or new:
+    if not all_trainings or new:
         yield from seen_rows.warnings(chosen.found, left_out=not everything)
-    if loaded.seen is None and not own:
+    if loaded.seen is None and not all_trainings:
         yield NOT_KNOWN

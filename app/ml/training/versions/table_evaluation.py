@@ -58,9 +58,9 @@ def column_faults(
     """Faults of a dataset of so many rows for the evaluation of a model. target: the column of the truth."""
     kinds = kinds_wanted(header, columns)
     yield from notation_faults(columns, kinds, "/dataset")
-    known = {column.name: column for column in recast_columns(columns, kinds)}
+    columns_by_name = {column.name: column for column in recast_columns(columns, kinds)}
     for wanted in header.inputs:
-        column = known.get(wanted.name)
+        column = columns_by_name.get(wanted.name)
         if column is None:
             yield Fault("/dataset", f"It lacks the column {wanted.name!r}.", "missing_column")
         elif not _fits(ColumnKind(column.kind), ColumnKind(wanted.kind)):
@@ -68,7 +68,7 @@ def column_faults(
             yield Fault("/dataset", detail, "wrong_kind")
     if target is None:
         return
-    truth, kind = known.get(target), _kind_of(header)
+    truth, kind = columns_by_name.get(target), _kind_of(header)
     if truth is None:
         yield Fault("/target", "The dataset lacks this column: there is no truth to compare with.", "unknown_column")
     elif not _fits(ColumnKind(truth.kind), kind):
@@ -82,10 +82,16 @@ def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str
 
     Batches that were fed to a model, and rows that fitted a calibrator, have receipts that hold none out.
     """
-    further = [*receipt.get("batches", []), *(one["data_digest"] for one in receipt.get("calibrations", []))]
+    further = [
+        *receipt.get("batches", []),
+        *(calibration["data_digest"] for calibration in receipt.get("calibrations", [])),
+    ]
     fed: list[Mapping[str, JSON]] = [{"data_digest": data_digest}] if data_digest in further else []
     if "members" in receipt:
-        return [*(one for member in receipt["members"] for one in trainings(member["receipt"], data_digest)), *fed]
+        return [
+            *(training for member in receipt["members"] for training in trainings(member["receipt"], data_digest)),
+            *fed,
+        ]
     if "training" in receipt:
         return [*trainings(receipt["training"], data_digest), *fed]
     return [receipt] if receipt.get("data_digest") == data_digest else []
@@ -93,8 +99,8 @@ def trainings(receipt: Mapping[str, JSON], data_digest: str) -> list[Mapping[str
 
 def split_columns(receipts: Sequence[Mapping[str, JSON]]) -> list[str]:
     """The columns by whose groups, or in whose order, these trainings split their table."""
-    found = (_validation(receipt).get(role) for receipt in receipts for role in ("group", "time"))
-    return [name for name in found if name is not None]
+    split_names = (_validation(receipt).get(role) for receipt in receipts for role in ("group", "time"))
+    return [name for name in split_names if name is not None]
 
 
 def groups_of_training(receipts: Sequence[Mapping[str, JSON]], table: pa.Table, rows: Labels) -> Labels | None:
@@ -110,7 +116,7 @@ def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: p
 
     One that read its table in parts does not: what became of a row hung on its neighbours.
     """
-    kept = np.ones(target.rows.size, np.bool_)
+    is_sealed = np.ones(target.rows.size, np.bool_)
     for receipt in receipts:
         how, seed = _validation(receipt), receipt.get("seed")
         fraction, group = how.get("test_fraction"), how.get("group")
@@ -118,12 +124,12 @@ def sealed_rows(receipts: Sequence[Mapping[str, JSON]], target: Target, table: p
             return None
         if (time := how.get("time")) is not None:
             times = read_times(table, time, target.rows).codes
-            kept[np.setdiff1d(np.arange(kept.size), latest(times, fraction))] = False
+            is_sealed[np.setdiff1d(np.arange(is_sealed.size), latest(times, fraction))] = False
             continue
         rng = np.random.Generator(np.random.PCG64(seed))
         groups = None if group is None else read_groups(table, group, target.rows)
-        kept[holdout(kept.size, fraction, rng, target.codes, groups).train] = False
-    return np.flatnonzero(kept)
+        is_sealed[holdout(is_sealed.size, fraction, rng, target.codes, groups).train] = False
+    return np.flatnonzero(is_sealed)
 
 
 def _validation(receipt: Mapping[str, JSON]) -> Mapping[str, JSON]:
@@ -168,8 +174,10 @@ def evaluate_table(
     means = PLAIN if model.calibrators else meaning(model.algorithm, model.params, model.task)
     if model.task.of_numbers:
         intervals = None if ends is None else interval_report(model, values, ends, target.y)
-        found, errors = of_numbers(target.y, values, rows, means), np.abs(target.y - values)
-        return EvaluatedModel(found, target.rows, {}, values, intervals, dict.fromkeys(("rmse", "mae"), errors))
+        metrics_of_numbers, errors = of_numbers(target.y, values, rows, means), np.abs(target.y - values)
+        return EvaluatedModel(
+            metrics_of_numbers, target.rows, {}, values, intervals, dict.fromkeys(("rmse", "mae"), errors)
+        )
     truth, classes, unknown = _shared(target, model.classes or ())
     padded = np.pad(probabilities, ((0, 0), (0, len(classes) - probabilities.shape[1])))
     assigned = values.astype(np.intp) if options.threshold is None else decided_by(probabilities, options.threshold)
@@ -220,20 +228,22 @@ def _predicted(model: Model, table: pa.Table, stages: Stages) -> tuple[Vector, M
     return np.concatenate(values), np.concatenate(probabilities), accepted, np.concatenate(ends) if ends else None
 
 
-def _shared(target: Target, known: Sequence[Class]) -> tuple[Labels, tuple[Class, ...], dict[str, int]]:
+def _shared(target: Target, classes: Sequence[Class]) -> tuple[Labels, tuple[Class, ...], dict[str, int]]:
     """Truth by code of the model's classes, with those it does not know behind them."""
-    own = target.classes or ()
-    places = codes_of(own, known)
+    table_classes = target.classes or ()
+    places = codes_of(table_classes, classes)
     new = np.flatnonzero(places == UNKNOWN)
-    places[new] = len(known) + np.arange(new.size)
+    places[new] = len(classes) + np.arange(new.size)
     truth = places[target.y.astype(np.intp)]
-    counts = np.bincount(truth, minlength=len(known) + new.size)[len(known) :]
-    unknown = {str(own[place]): int(count) for place, count in zip(new.tolist(), counts, strict=True) if count}
-    return truth, (*known, *(own[place] for place in new.tolist())), unknown
+    counts = np.bincount(truth, minlength=len(classes) + new.size)[len(classes) :]
+    unknown = {
+        str(table_classes[place]): int(count) for place, count in zip(new.tolist(), counts, strict=True) if count
+    }
+    return truth, (*classes, *(table_classes[place] for place in new.tolist())), unknown
 
 
-def _fits(given: ColumnKind, wanted: ColumnKind) -> bool:
-    return given is wanted or {given, wanted} == TEXTS
+def _fits(column_kind: ColumnKind, wanted: ColumnKind) -> bool:
+    return column_kind is wanted or {column_kind, wanted} == TEXTS
 
 
 def _kind_of(header: Header | Model) -> ColumnKind:

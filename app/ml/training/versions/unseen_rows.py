@@ -29,7 +29,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(
-    own: Sequence[Mapping[str, JSON]],
+    receipts: Sequence[Mapping[str, JSON]],
     seen: Sequence[SeenRows],
     target: Target,
     table: pa.Table,
@@ -42,14 +42,14 @@ def unseen(
 
     everything: choose all rows; only find those that are seen.
     """
-    sealed = sealed_rows(own, target, table) if own and not everything else None
+    sealed = sealed_rows(receipts, target, table) if receipts and not everything else None
     if sealed is not None:
         target, seen = only(target, sealed), [part for part in seen if part.data_digest != digest]
     rows = table if target.rows.size == table.num_rows else table.take(pa.array(target.rows))
-    found = recognise(seen, rows, truth, digest)
-    if not everything and found.seen.any():
-        target = only(target, np.flatnonzero(~found.seen))
-    return Unseen(target, sealed is not None, found)
+    recognised = recognise(seen, rows, truth, digest)
+    if not everything and recognised.seen.any():
+        target = only(target, np.flatnonzero(~recognised.seen))
+    return Unseen(target, sealed is not None, recognised)
 
 
 def reuse_of(receipt: Mapping[str, JSON], data_digest: str, target: str | None, chosen: Unseen, left_out: int) -> Reuse:

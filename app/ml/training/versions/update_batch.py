@@ -95,16 +95,16 @@ def batch_faults(
     spec = spec_of(header.receipt)
     if spec is None:
         return
-    found = [*column_faults(header, header.target, columns, rows)]
-    yield from (fault._replace(pointer=AT) for fault in found)
-    known = {column.name: column for column in recast_columns(columns, kinds_wanted(header, columns))}
+    faults = [*column_faults(header, header.target, columns, rows)]
+    yield from (fault._replace(pointer=AT) for fault in faults)
+    columns_by_name = {column.name: column for column in recast_columns(columns, kinds_wanted(header, columns))}
     for role, name in (("weights", spec.weights), ("errors of rows", spec.sigma)):
-        if name is not None and name not in known:
+        if name is not None and name not in columns_by_name:
             yield Fault(AT, f"It lacks the column {name!r} of the {role}.", "missing_column")
-    yield from (fault._replace(pointer=AT) for fault in row_faults(spec, known))
-    yield from _unknown_columns(header, spec, list(known.values()), rows, ignored)
-    if not found:
-        yield from _memory_faults(header, spec, known, rows, memory_bytes)
+    yield from (fault._replace(pointer=AT) for fault in row_faults(spec, columns_by_name))
+    yield from _unknown_columns(header, spec, list(columns_by_name.values()), rows, ignored)
+    if not faults:
+        yield from _memory_faults(header, spec, columns_by_name, rows, memory_bytes)
 
 
 def _unknown_columns(
@@ -125,10 +125,10 @@ def _unknown_columns(
 
 
 def _memory_faults(
-    header: Header, spec: TrainSpec, known: Mapping[str, TableColumn], rows: int, memory_bytes: float
+    header: Header, spec: TrainSpec, columns_by_name: Mapping[str, TableColumn], rows: int, memory_bytes: float
 ) -> Iterator[Fault]:
-    plan = _plan(header, spec, list(known.values()), rows)
-    chosen = [known[name] for name in plan.features]
+    plan = _plan(header, spec, list(columns_by_name.values()), rows)
+    chosen = [columns_by_name[name] for name in plan.features]
     width = sum(encoded_widths(spec, plan.task, chosen))
     size = Size(rows, width, len(header.classes or ()), width)
     estimate = partial(cost_of, spec, plan.task, chosen, units=rows, memory_bytes=memory_bytes, whole=True)

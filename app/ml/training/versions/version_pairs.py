@@ -39,21 +39,21 @@ class VersionPair(Wire):
 
 def metric_of(task: Task, evaluated: Sequence[EvaluatedModel]) -> str:
     """The metric that ranks models of the task, where all versions have it; else accuracy."""
-    return task.record.measure if all(task.record.measure in one.row_values for one in evaluated) else "accuracy"
+    return task.record.measure if all(task.record.measure in model.row_values for model in evaluated) else "accuracy"
 
 
 def differences(metric: str, evaluated: Sequence[EvaluatedModel], rows: Rows) -> Iterator[VersionPair]:
     """Differences of the metric of every pair, each version drawn once."""
-    drawn = [with_draws(metric, one.row_values[metric], rows) for one in evaluated]
+    drawn = [with_draws(metric, model.row_values[metric], rows) for model in evaluated]
     for first, second in combinations(range(len(drawn)), 2):
-        found = difference(metric, drawn[first], drawn[second], evaluated[0].rows.size)
-        place = better(metric, found)
+        gap = difference(metric, drawn[first], drawn[second], evaluated[0].rows.size)
+        place = better(metric, gap)
         chosen = None if place is None else (first, second)[place]
-        yield VersionPair(first=first, second=second, difference=found, better=chosen)
+        yield VersionPair(first=first, second=second, difference=gap, better=chosen)
 
 
 def agreements(evaluated: Sequence[EvaluatedModel], draws: Resamples) -> Iterator[VersionPair]:
     """Agreement of every pair of clusterings."""
     for first, second in combinations(range(len(evaluated)), 2):
-        found = between(evaluated[first].predicted, evaluated[second].predicted, draws)
-        yield VersionPair(first=first, second=second, agreement=found)
+        metrics = between(evaluated[first].predicted, evaluated[second].predicted, draws)
+        yield VersionPair(first=first, second=second, agreement=metrics)
