@@ -18,7 +18,7 @@ MAX_CLASSES = 1000
 def column_faults(
     spec: TrainSpec, columns_by_name: Mapping[str, TableColumn], task: Task | None, rows: int, *, target: str | None
 ) -> Iterator[Fault]:
-    """columns_by_name: columns by name. task: None if it could not be chosen. rows: of the table. target: learned from."""
+    """task: None if it could not be chosen. rows: of the table. target: learned from."""
     yield from _target_faults(spec.model_copy(update={"target": target}), columns_by_name, task, rows)
     yield from _weight_faults(spec, columns_by_name, task)
     yield from _feature_faults(spec, columns_by_name, rows)
