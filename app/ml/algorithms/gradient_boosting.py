@@ -125,7 +125,6 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     bounds = step_bounds(params, data, context.rng, twofold=any(loss.bends for loss in losses))
     booster = Booster(binned(data, params.max_bins, by_row=True), train_mask, _limits(params), len(base), bounds)
     sums = row_sums(losses, data, base, classes)
-    numbers = np.arange(len(data.x)) if data.numbers is None else data.numbers
     trees: list[Trees] = []
     gains: list[Vector] = []
     held = train_mask[: 0 if train_mask.all() else train_mask.size]  # the false ones, if there are any
@@ -133,7 +132,7 @@ def fit(params: GradientBoosting, data: Data, context: Context) -> Fit[State]:
     for number in range(1, params.n_estimators + 1 if classes != 1 else 1):
         sums.begin()
         for k in range(len(base)):
-            bag = booster.next_bag(numbers)
+            bag = booster.next_bag(data.numbers)
             tree, gain = booster.grow(sums.slopes(k), sums.raw[k], sums.leaf_value(k))
             sums.add(k, tree, others(held if bag is train_mask else bag, len(base)))
             trees.append(tree)

@@ -124,8 +124,8 @@ class Booster:
             np.empty((limits.max_leaves, 6)),
         )
 
-    def next_bag(self, numbers: Labels) -> NDArray[np.bool_]:
-        """(n,) the rows that the next tree grows from. numbers: (n,) names of the rows."""
+    def next_bag(self, numbers: Labels | None) -> NDArray[np.bool_]:
+        """(n,) the rows that the next tree grows from. numbers: (n,) names of the rows; None: 0 … n-1."""
         self._trees += 1
         self._bag = self._bounds.bag(self._trees, numbers, self._train_mask)
         return self._bag

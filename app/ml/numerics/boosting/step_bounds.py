@@ -50,12 +50,12 @@ class StepBounds(NamedTuple):
         """True if anything is bounded or drawn."""
         return self != NO_BOUNDS
 
-    def bag(self, tree: int, numbers: Labels, train_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def bag(self, tree: int, numbers: Labels | None, train_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(n,) the rows that this tree grows from, of those of `train_mask`; numbers: (n,) names of the rows."""
         if self.max_samples == 1:
             return train_mask
-        draws = np.empty(numbers.size)
-        draw_rows(self.seed, tree, numbers, draws)
+        draws = np.empty(train_mask.size)
+        draw_rows(self.seed, tree, np.arange(train_mask.size) if numbers is None else numbers, draws)
         bag: NDArray[np.bool_] = (draws < self.max_samples) & train_mask
         return bag if bag.any() else train_mask
 
