@@ -45,7 +45,7 @@ print(json.dumps({"seconds": time.monotonic() - begun, "best": automl.best_estim
 def ours(x, y, test, *, classes, seconds):
     """Predictions, seconds and the algorithm of a search in this process, whose fits are forks."""
     names = [f"x{place}" for place in range(x.shape[1])]
-    table = pa.table(dict(zip(names, x.T, strict=True)) | {"y": [f"c{one:02.0f}" for one in y] if classes else y})
+    table = pa.table(dict(zip(names, x.T, strict=True)) | {"y": [f"c{code:02.0f}" for code in y] if classes else y})
     kinds = {True: "categorical", False: "numeric"}
     distinct = {name: len(table[name].unique()) for name in [*names, "y"]}
     columns = [TableColumn(name, kinds[classes and name == "y"], 0, count) for name, count in distinct.items()]
@@ -60,8 +60,8 @@ def ours(x, y, test, *, classes, seconds):
     if outcome.trained is None:
         return None, spent, "none"
     model = decode(outcome.trained.blob)
-    found = model.predict(pa.table(dict(zip(names, test.T, strict=True))))
-    return found.probabilities if classes else found.values, spent, f"{model.name}, {outcome.result.units_done} fits"
+    predicted = model.predict(pa.table(dict(zip(names, test.T, strict=True))))
+    return predicted.probabilities if classes else predicted.values, spent, f"{model.name}, {outcome.result.units_done} fits"
 
 
 def rival(python, x, y, test, *, classes, seconds):

@@ -17,17 +17,17 @@ MAX_MEMBERS: Mapping[str, int] = {"fast": 1, "balanced": 8, "best": 25, "interpr
 SMALL_BYTES = 100_000
 """Size of a model that `small` may make."""
 BOOSTING = (
-    # learning_rate, max_leaf_nodes, min_samples_leaf, l2
-    (0.1, 31, 20, 1.0),
-    (0.05, 15, 10, 1.0),
-    (0.03, 63, 5, 0.5),
-    (0.05, 6, 3, 5.0),
-    (0.08, 16, 12, 0.5),
-    (0.03, 127, 15, 1.0),
-    (0.05, 8, 1, 10.0),
-    (0.02, 31, 3, 0.5),
-    (0.015, 16, 40, 2.0),
-    (0.01, 84, 3, 1.0),
+    # learning_rate, max_leaf_nodes, min_samples_leaf, l2, max_features, max_samples, l1, extra_trees
+    (0.1, 31, 20, 1.0, 1.0, 1.0, 0.0, False),
+    (0.05, 15, 10, 1.0, 0.6, 0.9, 0.0, False),
+    (0.03, 63, 5, 0.5, 0.5, 0.9, 0.1, True),
+    (0.05, 6, 3, 5.0, 0.6, 0.8, 1.0, False),
+    (0.08, 16, 12, 0.5, 0.7, 0.7, 1.0, False),
+    (0.03, 127, 15, 1.0, 0.7, 0.9, 0.0, False),
+    (0.05, 8, 1, 10.0, 0.4, 0.7, 0.1, True),
+    (0.02, 31, 3, 0.5, 0.5, 0.8, 0.5, False),
+    (0.015, 16, 40, 2.0, 0.6, 0.9, 1.0, True),
+    (0.01, 84, 3, 1.0, 0.5, 1.0, 0.0, False),
 )
 STEPS = 30.0
 """Learning rate times the most rounds; early stopping ends them earlier."""
@@ -70,7 +70,7 @@ def _linear(*, classes: bool) -> Iterator[Setting]:
 
 
 def _trees(*, classes: bool) -> Iterator[Setting]:
-    for rate, leaves, rows, l2 in BOOSTING:
+    for rate, leaves, rows, l2, features, samples, l1, extra in BOOSTING:
         yield Setting(
             {
                 "name": "gradient_boosting",
@@ -79,6 +79,10 @@ def _trees(*, classes: bool) -> Iterator[Setting]:
                 "max_leaf_nodes": leaves,
                 "min_samples_leaf": float(rows),
                 "l2": l2,
+                "max_features": features,
+                "max_samples": samples,
+                "l1": l1,
+                "extra_trees": extra,
                 "early_stopping": True,
                 "n_iter_no_change": 20,
             }
