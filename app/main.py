@@ -118,6 +118,7 @@ async def _lifespan(app: Application) -> AsyncIterator[None]:
     app.services = build(settings, role="api")
     app.services.access.start()
     app.services.datasets.warm()
+    app.services.prediction_log.start()
     if settings.warm:
         app.services.warming.start()
         if app.state.listens_when_warm:

@@ -21,6 +21,7 @@ from app.store.all_tables import read_metadata
 from app.store.datasets.dataset_tables import FileChunkRow, FileRow
 from app.store.datasets.upload_tables import UploadChunkRow, UploadRow
 from app.store.jobs.job_tables import JobCheckpointRow, JobChunkRow, JobRow, JobTransitionRow, JobUnitRow
+from app.store.monitoring.monitoring_tables import AlarmRow, MonitorRow, MonitorWindowRow
 from migrations.catalogue_facts import Fact, has_options, read_facts, read_login
 
 APP, QUEUE, OWNER = "valiant_app", "valiant_queue", "valiant_owner"
@@ -38,7 +39,7 @@ QUEUED = frozenset(
     row.__tablename__
     for row in (
         *(JobRow, JobTransitionRow, JobChunkRow, JobUnitRow, JobCheckpointRow, FileRow, FileChunkRow),
-        *(KeyRow, UploadRow, UploadChunkRow),
+        *(KeyRow, UploadRow, UploadChunkRow, MonitorRow, MonitorWindowRow, AlarmRow),
     )
 )
 """Tables that workers look through for all projects, to find what is to be done or is left over."""

@@ -7,22 +7,27 @@ entries.
 import json
 import math
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID as UUID_TYPE
 
 import jsonschema
 import pytest
 from starlette.testclient import TestClient
 
 from app.api.edge.examples import EXAMPLES, LISTED
+from app.ml.monitoring.reference import decode
+from app.ml.monitoring.row_counter import TableCounts
 from app.schemas.projects import STANDARD
+from app.store.monitoring.monitors import Minute
 
 ROOT = Path(__file__).parents[1]
 STORED = ROOT / "app" / "api" / "edge" / "examples.json"
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
 METHODS = {"get", "put", "post", "patch", "delete"}
 BODILESS = {
-    "delete_dataset", "delete_model", "delete_model_version", "delete_preference", "delete_review", "delete_session",
-    "delete_upload", "download_dataset_file", "download_model_artifact", "read_metrics", "revoke_key",
+    "delete_dataset", "delete_model", "delete_model_version", "delete_monitor", "delete_preference", "delete_review",
+    "delete_session", "delete_upload", "download_dataset_file", "download_model_artifact", "read_metrics", "revoke_key",
 }  # fmt: skip
 """Operations whose response has no body, or bytes or text that are not JSON."""
 USED = {"run_seconds_per_day": 12.5, "storage_bytes": 200_000}
@@ -210,6 +215,7 @@ def everything(walk):
     jobs(walk)
     models(walk)
     predictions(walk)
+    monitoring(walk)
     theory(walk)
     sessions(walk)
     preferences(walk)
@@ -291,6 +297,26 @@ def models(walk):
     walk("list_cluster_names", "GET", "/v1/models/dendrogram/versions/1/names")
     walk("list_cluster_name_changes", "GET", "/v1/models/dendrogram/versions/1/names/history")
     walk("draw_model_plot", "GET", "/v1/models/species/versions/1/plots/confusion_heatmap")
+
+
+def monitoring(walk):
+    path, services = "/v1/models/species/monitor", walk.client.app.services
+    walk("put_monitor", "PUT", path, {"min_rows": 100})
+    begin = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(hours=6)
+    with services.work() as w:
+        reference = decode(w.version_references.find("species", 1))
+        rows = [[0.0] * (len(each.counts) - 1) + [100.0] for each in (*reference.columns, *reference.predictions)]
+        counts = TableCounts.read(100, [[*column, 0.0] for column in rows])
+        minutes = [("species", 1, Minute(begin + timedelta(hours=hour), counts)) for hour in range(4)]
+        w.monitors.add_minutes(UUID_TYPE(int=1), minutes)
+    services.monitors.sweep(begin + timedelta(hours=5))
+    walk("get_monitor", "GET", path)
+    walk("list_monitor_windows", "GET", f"{path}/drift?limit=1")
+    alarm = walk("list_alarms", "GET", "/v1/alarms?model=species&limit=1").json()["items"][0]["id"]
+    walk("get_alarm", "GET", f"/v1/alarms/{alarm}")
+    change = {"state": "acknowledged", "owner": "ann", "muted_until": "2030-01-01T00:00:00Z"}
+    walk("change_alarm", "PATCH", f"/v1/alarms/{alarm}", change)
+    walk("delete_monitor", "DELETE", path, expected=204)
 
 
 def predictions(walk):

@@ -20,7 +20,7 @@ SHARED_NAMES = {
     # one resource: its route, its schema, its service, its rows
     *("algorithms", "aliases", "datasets", "health", "jobs", "models", "open_inference", "plots", "predictions"),
     *("audit", "cluster_names", "files", "keys", "metrics", "preferences", "problems", "projects", "queries"),
-    *("reviews", "sessions", "uploads"),
+    *("reviews", "sessions", "uploads", "monitoring", "monitors"),
     # messages of a service and its child process, one for each kind of child
     "protocol",
     # a format: rows of a request, and a dataset

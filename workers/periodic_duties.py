@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from contextlib import suppress
 
 import structlog
@@ -17,6 +18,8 @@ from workers.job_slots import Runner
 from workers.watchdog import Watchdog
 
 log = structlog.get_logger(__name__)
+MONITOR_SECONDS = 60.0
+"""Seconds between two looks for windows of monitors that are to be tested."""
 
 
 def name(settings: Settings) -> str:
@@ -38,6 +41,7 @@ class Tending:
         self._watchdog = watchdog
         self._compiler = compiler
         self._stopping = threading.Event()
+        self._monitors_due = 0.0
         self._begun = threading.Event()
         self._standing_in = threading.Lock()
 
@@ -73,6 +77,9 @@ class Tending:
         if held is None:
             threading.Thread(target=self._stand_in, name="stand-in", daemon=True).start()
         self._services.recovery.sweep(held)
+        if time.monotonic() >= self._monitors_due:
+            self._monitors_due = time.monotonic() + MONITOR_SECONDS
+            self._services.monitors.sweep()
         with self._services.work.across_projects() as w:
             left = self._compiler.left
             w.workers.seen(

@@ -26,6 +26,9 @@ from app.services.models.aliases import Aliases
 from app.services.models.cluster_names import ClusterNaming
 from app.services.models.models import Models
 from app.services.models.plots import Plots
+from app.services.monitoring.monitoring_metrics import Monitored
+from app.services.monitoring.monitors import Monitors
+from app.services.monitoring.prediction_log import PredictionLog
 from app.services.observability.database_counts import Census
 from app.services.observability.machine_metrics import Machine
 from app.services.observability.prediction_metrics import Served
@@ -68,6 +71,8 @@ class Services:
     reviews: Reviews
     warming: Warming
     models: Models
+    monitors: Monitors
+    prediction_log: PredictionLog
     aliases: Aliases
     cluster_names: ClusterNaming
     predictions: Predictions
@@ -82,6 +87,7 @@ class Services:
 
     def close(self) -> None:
         self.warming.stop()
+        self.prediction_log.stop()
         self.access.close()
         self.datasets.close()
         self.plots.close()
@@ -103,12 +109,15 @@ def build(settings: Settings, *, role: str) -> Services:
     registry, census = CollectorRegistry(), Census(work, silent_seconds=settings.lease_seconds)
     attempts, tally = Attempts(work, announce, settings), Tally()
     pointers = Pointers(work, settings.pointer_seconds, settings.stale_seconds)
-    predictions = Predictions(pointers, StoredModels(work, cache, tally).load, settings, tally)
+    prediction_log = PredictionLog(work)
+    load = StoredModels(work, cache, tally).load
+    predictions = Predictions(pointers, load, settings, tally, offer=prediction_log.offer)
     ProcessCollector(registry=registry)
     registry.register(Process(work.engine, attempts.counts))
     registry.register(Machine(settings))
     if role == "api":
         registry.register(Served(predictions))
+        registry.register(Monitored(prediction_log))
         registry.register(Counted(census))
     datasets = Datasets(work, settings)
     return Services(
@@ -131,6 +140,8 @@ def build(settings: Settings, *, role: str) -> Services:
         reviews=Reviews(work, datasets, settings),
         warming=Warming(ServedModels(work, predictions).loads),
         models=Models(work, pointers),
+        monitors=Monitors(work),
+        prediction_log=prediction_log,
         aliases=Aliases(work, pointers),
         cluster_names=ClusterNaming(work, pointers),
         predictions=predictions,

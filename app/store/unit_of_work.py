@@ -39,6 +39,8 @@ from app.store.models.cluster_names import ClusterNameRepository
 from app.store.models.holdout_uses import UseRepository
 from app.store.models.models import ModelRepository
 from app.store.models.training_rows import TrainingRowRepository
+from app.store.monitoring.alarms import AlarmRepository
+from app.store.monitoring.monitors import MonitorRepository
 from app.store.monitoring.version_references import VersionReferenceRepository
 from app.store.preferences.preferences import PreferenceRepository
 from app.store.reviews.reviews import ReviewRepository
@@ -94,6 +96,8 @@ class Work:
         self.reviews = ReviewRepository(self.session)
         self.sessions = SessionRepository(self.session)
         self.training_rows = TrainingRowRepository(self.session)
+        self.alarms = AlarmRepository(self.session)
+        self.monitors = MonitorRepository(self.session)
         self.version_references = VersionReferenceRepository(self.session)
         self.uploads = UploadRepository(self.session)
         self.uses = UseRepository(self.session)

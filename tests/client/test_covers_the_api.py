@@ -9,6 +9,7 @@ import pytest
 
 from valiant.api_key import ApiKey
 from valiant.dataset import Dataset
+from valiant.model_monitor import Alarm, Monitor
 from valiant.model_version import Alias, Model, Prediction, Version
 from valiant.online_session import OnlineSession
 from valiant.preference import Preference
@@ -63,6 +64,8 @@ ALIAS = MODEL.alias("champion")
 SESSION = OnlineSession(DRIVER, {"id": "1"})
 PREFERENCE = Preference(DRIVER, {"id": "1"})
 KEY = ApiKey(DRIVER, {"id": "1"})
+MONITOR = Monitor(DRIVER, {"model": "m"})
+ALARM = Alarm(DRIVER, {"id": "1"})
 REVIEW = Review(DRIVER, {"id": "1"})
 ROWS = [{"x": 1}]
 CALLS = [
@@ -128,6 +131,13 @@ CALLS = [
     lambda: SERVICE.create_project("alpha", queued_jobs=10),
     lambda: SERVICE.change_project("alpha", queued_jobs=None),
     SERVICE.usage,
+    lambda: SERVICE.watch("m", min_rows=100),
+    lambda: SERVICE.monitor("m"),
+    lambda: MONITOR.windows(version=1),
+    MONITOR.delete,
+    lambda: SERVICE.alarms("m", state="open"),
+    lambda: SERVICE.alarm("1"),
+    lambda: ALARM.acknowledge("ann"),
     lambda: REVIEW.give("yes"),
     REVIEW.delete,
 ]
@@ -151,7 +161,7 @@ def last(path):
 
 
 def paths(pattern):
-    return [path for path in DOCUMENT["paths"] if re.fullmatch(pattern, path)]
+    return [path for path, methods in DOCUMENT["paths"].items() if re.fullmatch(pattern, path) and "post" in methods]
 
 
 NAMED = {

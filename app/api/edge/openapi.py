@@ -22,6 +22,7 @@ TAGS = [
     {"name": "files", "description": "Model files of other libraries, uploaded to be imported."},
     {"name": "algorithms", "description": "What can be trained, and with which parameters."},
     {"name": "jobs", "description": "Long-running work."},
+    {"name": "monitoring", "description": "Drift of the rows that a model predicts, and alarms."},
     {"name": "reviews", "description": "Rows that a classifier rejected, for people to label."},
     {"name": "models", "description": "Models, their immutable versions, their aliases, and names of clusters."},
     {"name": "predictions", "description": "Predictions of models."},

@@ -31,6 +31,7 @@ from .failures import (
     WaitTimedOut,
 )
 from .fitted_estimator import write_estimator
+from .model_monitor import Alarm, Monitor
 from .model_version import Alias, Model, Version
 from .online_session import OnlineSession
 from .predicted_rows import Prediction
@@ -42,6 +43,7 @@ from .submitted_job import Job
 from .version_report import Metric, Report
 
 __all__ = [
+    "Alarm",
     "Alias",
     "AsyncClient",
     "BestModel",
@@ -57,6 +59,7 @@ __all__ = [
     "JobTimedOut",
     "Metric",
     "Model",
+    "Monitor",
     "NotFound",
     "OnlineSession",
     "Prediction",

@@ -36,9 +36,6 @@ from app.ml.statistics.population_stability import TOLERANCE
 from app.ml.tables.casting import TEXTS, kinds_wanted
 from app.ml.training.versions.table_evaluation import column_faults, evaluate_table, read_truth
 
-MIN_DRAWS, DRAWS_PER_TEST = 9_999, 400
-"""Draws of a p-value: so many that the smallest is far below the level of the first test by Holm."""
-MAX_DRAWS = 99_999
 NO_REFERENCE = (
     "The version has no stored reference, as those that were imported, updated or made by an earlier release: give the "
     "dataset of its training rows as the reference."
@@ -123,35 +120,35 @@ def needs(request: DriftRequest) -> Needs:
     return Needs(datasets, () if request.model is None else (request.model.wanted,))
 
 
-def check(request: DriftRequest, known: JobContext) -> Checked:
-    faults = list(_faults(request, known))
+def check(request: DriftRequest, context: JobContext) -> Checked:
+    faults = list(_faults(request, context))
     if faults:
         raise InvalidRequest(faults=faults)
     if request.model is None:
         return Checked()
-    (version,) = known.models
+    (version,) = context.models
     return Checked(request.model.model, algorithms=(version.header.algorithm,))
 
 
-def _faults(request: DriftRequest, known: JobContext) -> Iterator[Fault]:
-    current, *others = known.datasets
+def _faults(request: DriftRequest, context: JobContext) -> Iterator[Fault]:
+    current, *others = context.datasets
     if request.model is not None:
         yield from request.model.choice_faults("/model")
     elif request.reference is None:
         yield Fault("/reference", "Give a dataset as the reference, or a model whose training rows are it.", "missing")
     compared = [current, *others]
     for sheet, pointer in zip(compared, ("/current", "/reference"), strict=False):
-        if known.models:
-            faults = column_faults(known.models[0].header, None, sheet.columns, sheet.rows)
+        if context.models:
+            faults = column_faults(context.models[0].header, None, sheet.columns, sheet.rows)
             yield from (fault._replace(pointer=pointer) for fault in faults)
         elif request.columns is not None:
             names = [column.name for column in sheet.columns]
             yield from _unknown_columns(request.columns, names)
         if not sheet.rows:
             yield Fault(pointer, "The dataset has no rows.")
-    if known.models and request.columns is not None:
-        yield from _unknown_columns(request.columns, [column.name for column in known.models[0].header.inputs])
-    if not known.models and others and not _shared_columns(current.columns, others[0].columns):
+    if context.models and request.columns is not None:
+        yield from _unknown_columns(request.columns, [column.name for column in context.models[0].header.inputs])
+    if not context.models and others and not _shared_columns(current.columns, others[0].columns):
         yield Fault("/current", "It has no column of the reference that can be compared: none of the same kind.")
 
 
@@ -174,12 +171,11 @@ def run(request: DriftRequest, inputs: Inputs, progress: Reporter) -> Outcome:
     reference, warnings = _reference(request, current, others, loaded)
     stages(0.3, "comparing columns")
     parts = [*_parts(reference, current, loaded)]
-    draws = int(np.clip(DRAWS_PER_TEST * len(parts), MIN_DRAWS, MAX_DRAWS))
-    found = drift_of(parts, Limits(request.tolerance_psi, request.significance, draws), rng)
+    measured = drift_of(parts, Limits(request.tolerance_psi, request.significance), rng)
     changes = dict[str, float]()
     if loaded is not None:
         stages(0.6, "putting columns back")
-        named = {each.column for each in found if each.aspect == "values"}
+        named = {each.column for each in measured if each.aspect == "values"}
         restorable = [column for column in reference.columns if column.name in named]
         changes = dict(prediction_changes(loaded.model, current.table, restorable, rng))
     stages(0.8, "measuring the model")
@@ -193,19 +189,19 @@ def run(request: DriftRequest, inputs: Inputs, progress: Reporter) -> Outcome:
         current_rows=current.table.num_rows,
         tolerance_psi=request.tolerance_psi,
         significance=request.significance,
-        drifted=sum(each.drifted for each in found),
-        columns=ranked(found, changes),
+        drifted=sum(each.drifted for each in measured),
+        columns=ranked(measured, changes),
         quality=None if loaded is None else _quality(loaded, current, others, request.seed, progress),
         warnings=warnings,
     )
     return Outcome(result=result)
 
 
-def ranked(found: Sequence[ColumnDrift], changes: dict[str, float]) -> list[ColumnDrift]:
+def ranked(measured: Sequence[ColumnDrift], changes: dict[str, float]) -> list[ColumnDrift]:
     """Drift with the changes of predictions, in the order of a report."""
     completed = [
         each.model_copy(update={"prediction_change": changes.get(each.column)}) if each.aspect == "values" else each
-        for each in found
+        for each in measured
     ]
     return sorted(completed, key=lambda each: (not each.drifted, -(each.prediction_change or 0.0), -each.psi))
 
@@ -272,20 +268,20 @@ def _parts(reference: Reference, current: _Rows, loaded: Loaded | None) -> Itera
     if loaded is not None and reference.predictions:
         predicted = loaded.model.predict(current.table)
         counts = prediction_counts(reference.predictions, loaded.model.task, predicted)
-        for column, found in zip(reference.predictions, counts, strict=True):
-            yield next(compared_parts(column, found, prediction=True))
+        for column, column_counts in zip(reference.predictions, counts, strict=True):
+            yield next(compared_parts(column, column_counts, prediction=True))
 
 
 def _quality(
     loaded: Loaded, current: _Rows, others: Sequence[_Rows], seed: int, progress: Reporter
 ) -> list[MetricPair] | None:
-    found = _metrics(loaded, current, seed, progress)
-    if found is None:
+    measured = _metrics(loaded, current, seed, progress)
+    if measured is None:
         return None
     before = (_metrics(loaded, others[0], seed, progress) if others else None) or {}
     return [
         MetricPair(name=name, label=label, reference=before.get((name, label)), current=metric)
-        for (name, label), metric in found.items()
+        for (name, label), metric in measured.items()
     ]
 
 

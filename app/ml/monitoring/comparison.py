@@ -10,7 +10,7 @@ from app.base.wire import Wire
 from app.ml.contract.algorithm import Vector
 from app.ml.monitoring.column_bins import BinCounts, ReferenceColumn
 from app.ml.statistics.multiple_testing import holm
-from app.ml.statistics.population_stability import DRAWS, TOLERANCE, compare_shares
+from app.ml.statistics.population_stability import TOLERANCE, compare_shares
 
 Aspect: TypeAlias = Literal["values", "missing", "unseen", "prediction"]
 ASPECT = (
@@ -103,15 +103,11 @@ class Limits(NamedTuple):
     tolerance: float = TOLERANCE
     """PSI up to which a shift does not matter."""
     significance: float = 0.05
-    draws: int = DRAWS
 
 
 def drift_of(parts: Sequence[Compared], limits: Limits, rng: np.random.Generator) -> list[ColumnDrift]:
     """Drift of each, with p-values corrected for their number."""
-    tests = [
-        compare_shares(part.current, part.reference, rng, tolerance=limits.tolerance, draws=limits.draws)
-        for part in parts
-    ]
+    tests = [compare_shares(part.current, part.reference, rng, tolerance=limits.tolerance) for part in parts]
     corrected = holm(np.array([test.p for test in tests]))
     return [
         ColumnDrift(

@@ -93,10 +93,10 @@ def prediction_columns(task: Task, predicted: Predicted) -> list[PredictionColum
     """Name, (n,) values and words of each column of predictions; words are None of numbers."""
     match task.record.prediction:
         case PredictionKind.PROBABILITIES:
-            labels = [str(label) for label in predicted.classes or ()]
-            result: list[PredictionColumn] = [(PREDICTION, predicted.values.astype(np.float64), labels)]
-            if predicted.probabilities is not None and labels:
-                largest = predicted.probabilities[:, 1] if len(labels) == 2 else predicted.probabilities.max(axis=1)
+            names = [str(label) for label in predicted.classes or ()]
+            result: list[PredictionColumn] = [(PREDICTION, predicted.values.astype(np.float64), names)]
+            if predicted.probabilities is not None and names:
+                largest = predicted.probabilities[:, 1] if len(names) == 2 else predicted.probabilities.max(axis=1)
                 result.append((PROBABILITY, largest, None))
             return result
         case PredictionKind.LABEL:

@@ -6,7 +6,7 @@ PSI is at most a tolerance, below which a shift does not matter: the statistic i
 noncentrality tolerance·nm/(n + m). Below `MIN_APPROXIMATED_ROWS` the approximation fails, and draws take its place.
 
 References: Yurdakul (2018), Statistical properties of population stability index; Potgieter et al. (2023),
-arXiv:2307.11878.
+arXiv:2307.11878; Besag & Clifford (1991), Biometrika 78:301, on draws that stop.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,8 @@ MIN_APPROXIMATED_ROWS = 500
 """Rows below which the p-value is by draws."""
 MIN_EXPECTED_ROWS = 5.0
 """Rows that each bin has in expectation, where the p-value is by the approximation; smaller ones are merged."""
-DRAWS = 999
+DRAWS = 99_999
+FIRST_DRAWS, MAX_BLOCK_DRAWS, ENOUGH_EXCEEDED = 60, 20_000, 20
 TOLERANCE = 0.02
 BISECTIONS = 40
 
@@ -109,14 +110,21 @@ def _noncentral_tail(statistic: float, freedom: int, noncentrality: float) -> fl
 def _drawn(counts: Vector, reference: Vector, rng: np.random.Generator, tolerance: float, draws: int) -> float:
     """The share of draws with a PSI at least as large, of rows from the nearest distribution that the null allows.
 
-    The reference is an estimate from m rows: every draw has a truth of its own, Dirichlet about that distribution.
+    The reference is an estimate from m rows: each draw has a truth of its own, Dirichlet about that distribution. After
+    `ENOUGH_EXCEEDED` such draws there are no more: where little is unusual the p-value needs few digits.
     """
     n, m = round(float(counts.sum())), float(reference.sum())
     nearest = _shares(reference) + _tilt(counts, reference, tolerance) * (_shares(counts) - _shares(reference))
-    gammas = rng.standard_gamma(nearest * m + 0.5, (draws, counts.size))
-    drawn = rng.multinomial(n, gammas / gammas.sum(axis=1, keepdims=True))
-    larger = np.count_nonzero(psi(drawn, reference) >= float(psi(counts, reference)) * (1 - 1e-12))
-    return (1 + larger) / (1 + draws)
+    observed, exceeded, done, size = float(psi(counts, reference)) * (1 - 1e-12), 0, 0, FIRST_DRAWS
+    while done < draws:
+        size = min(size, draws - done)
+        gammas = rng.standard_gamma(nearest * m + 0.5, (size, counts.size))
+        drawn = rng.multinomial(n, gammas / gammas.sum(axis=1, keepdims=True))
+        larger = np.flatnonzero(psi(drawn, reference) >= observed)
+        if exceeded + larger.size >= ENOUGH_EXCEEDED:
+            return ENOUGH_EXCEEDED / float(done + larger[ENOUGH_EXCEEDED - exceeded - 1] + 1)
+        exceeded, done, size = exceeded + larger.size, done + size, min(4 * size, MAX_BLOCK_DRAWS)
+    return (1 + exceeded) / (1 + draws)
 
 
 def _tilt(counts: Vector, reference: Vector, tolerance: float) -> float:

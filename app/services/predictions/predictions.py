@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from app.base.errors import InvalidRequest
 from app.base.faults import Fault
@@ -59,6 +60,14 @@ class Served(NamedTuple):
     """Age of a pointer that could not be renewed; None for a fresh one."""
 
 
+Offer: TypeAlias = Callable[[Pointer, Model, pa.Table | Matrix, Predicted], None]
+"""Takes rows and their predictions for a log, without waiting."""
+
+
+def offer_nothing(pointer: Pointer, model: Model, table: pa.Table | Matrix, predicted: Predicted) -> None:
+    """Log nothing."""
+
+
 class Pointing(Protocol):
     """Versions that references mean, as `pointer_cache.Pointers` finds them in the database."""
 
@@ -70,8 +79,17 @@ class Pointing(Protocol):
 
 
 class Predictions:
-    def __init__(self, pointers: Pointing, load: Callable[[Pointer], Model], settings: Settings, tally: Tally) -> None:
-        """load: a model that is not in memory, from where it is stored."""
+    def __init__(
+        self,
+        pointers: Pointing,
+        load: Callable[[Pointer], Model],
+        settings: Settings,
+        tally: Tally,
+        *,
+        offer: Offer = offer_nothing,
+    ) -> None:
+        """load: a model that is not in memory, from where it is stored. offer: takes what was predicted, for a log."""
+        self._offer = offer
         self.pointers, self._load_stored, self.tally = pointers, load, tally
         self.memory = ModelMemory(settings.model_memory_bytes)
         self._loads: SingleFlight[str, Model] = SingleFlight(LOADS, "models")
@@ -186,6 +204,7 @@ class Predictions:
         predicted = None
         if incoming.good.size:
             predicted = predict_with(served.model, incoming.table, extras.include, extras.confidence)
+            self._offer(served.pointer, served.model, incoming.table, predicted)
         return write(served.pointer, served.model, incoming, predicted, extras)
 
     async def predict_small(
@@ -208,9 +227,12 @@ class Predictions:
     async def predicted(self, served: Served, raw: Matrix, begin: Callable[[], None]) -> Predicted:
         """For a small raw matrix (n, p): with the rows of other requests where that changes no bit, else alone."""
         if self._batching.takes(served.model):
-            return await self._batching.predict(served.model, raw, begin)
-        begin()
-        return served.model.predict_raw(raw)
+            result = await self._batching.predict(served.model, raw, begin)
+        else:
+            begin()
+            result = served.model.predict_raw(raw)
+        self._offer(served.pointer, served.model, raw, result)
+        return result
 
     def _load(self, pointer: Pointer) -> Model:
         loaded = self.memory.get(pointer.digest)  # landed between the caller's look and now
