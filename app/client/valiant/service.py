@@ -274,8 +274,8 @@ class Service(Transfers[M]):
         self, model: str | None = None, *, state: str | None = None, limit: int | None = None
     ) -> Steps[list[Alarm[M]]]:
         """Alarms of monitors, newest first."""
-        found = yield from items(self.driver, "alarms", limit=limit, model=model, state=state)
-        return [Alarm(self.driver, each) for each in found]
+        listed = yield from items(self.driver, "alarms", limit=limit, model=model, state=state)
+        return [Alarm(self.driver, each) for each in listed]
 
     @operation
     def alarm(self, alarm_id: str) -> Steps[Alarm[M]]:

@@ -18,7 +18,7 @@ class TableCounts(NamedTuple):
     columns: tuple[BinCounts, ...]
 
     def written(self) -> list[list[float]]:
-        """As JSON: the bins of each column, and its missing values last."""
+        """Return JSON: the bins of each column, and its missing values last."""
         return [[*column.counts.tolist(), column.missing] for column in self.columns]
 
     @classmethod

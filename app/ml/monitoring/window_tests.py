@@ -39,7 +39,7 @@ class StreamTest(Wire):
 
 
 class Sensitivity(NamedTuple):
-    """What counts as a shift, and how often alarms may be false."""
+    """The shift that matters, and the rate of false alarms."""
 
     tolerance_psi: float
     false_alarms_per_year: float

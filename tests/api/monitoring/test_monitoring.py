@@ -23,10 +23,10 @@ def test_predictions_of_a_monitored_model_are_counted(client, flowers):
     rows = [{"sepal_length_cm": 5, "sepal_width_cm": 3, "petal_length_cm": 1.4, "petal_width_cm": None}] * 7
     assert client.post(f"{flowers}/predict", json={"rows": rows}).status_code == 200
     until = time.monotonic() + 30
-    while (found := client.get(f"{flowers}/monitor").json())["rows"] < 7:
-        assert time.monotonic() < until, found
+    while (response := client.get(f"{flowers}/monitor").json())["rows"] < 7:
+        assert time.monotonic() < until, response
         time.sleep(0.1)
-    assert found["rows"] == 7
+    assert response["rows"] == 7
     assert client.get(f"{flowers}/monitor/drift").json() == {"items": []}
     text = client.get("/metrics").text
     assert "valiant_log_dropped_total" in text
@@ -36,9 +36,9 @@ def test_predictions_of_a_monitored_model_are_counted(client, flowers):
 
 
 def test_wrong_requests_are_refused_with_every_fault(client, flowers):
-    found = client.put(f"{flowers}/monitor", json={"sample_rate": 0, "min_rows": 1, "windows": []})
-    assert found.status_code == 422
-    assert {error["pointer"] for error in found.json()["errors"]} == {"/sample_rate", "/min_rows", "/windows"}
+    response = client.put(f"{flowers}/monitor", json={"sample_rate": 0, "min_rows": 1, "windows": []})
+    assert response.status_code == 422
+    assert {error["pointer"] for error in response.json()["errors"]} == {"/sample_rate", "/min_rows", "/windows"}
     assert client.put("/v1/models/nobody/monitor", json={}).json()["code"] == "model_not_found"
     nowhere = "/v1/alarms/00000000-0000-7000-8000-000000000000"
     assert client.get(nowhere).json()["code"] == "alarm_not_found"

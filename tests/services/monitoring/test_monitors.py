@@ -88,9 +88,9 @@ def test_people_look_after_alarms(services, monitored):
     start = datetime.now(UTC) - 20 * HOUR
     fill(services, name, reference, start, 6, moved=reference.columns[0].name)
     services.monitors.sweep(start + 8 * HOUR)
-    found = services.monitors.alarms(50, model=name, state=AlarmState.OPEN).items
-    assert [(each.column, each.aspect) for each in found] == [(reference.columns[0].name, "values")]
-    (alarm,) = found
+    alarms_open = services.monitors.alarms(50, model=name, state=AlarmState.OPEN).items
+    assert [(each.column, each.aspect) for each in alarms_open] == [(reference.columns[0].name, "values")]
+    (alarm,) = alarms_open
 
     def count_open():
         with services.work.across_projects() as w:
@@ -131,9 +131,9 @@ def test_what_is_logged_are_the_counts_of_the_rows(services, monitored, trained)
     with services.work() as w:
         (minute,) = w.monitors.minutes(name, 1, None, datetime.now(UTC) + HOUR)
     assert minute.counts.rows == log.logged == 3 * len(rows)
-    for found, once in zip(minute.counts.columns, expected.columns, strict=True):
-        assert found.counts.tolist() == (3 * once.counts).tolist()
-        assert found.missing == 3 * once.missing
+    for alarms_open, once in zip(minute.counts.columns, expected.columns, strict=True):
+        assert alarms_open.counts.tolist() == (3 * once.counts).tolist()
+        assert alarms_open.missing == 3 * once.missing
 
 
 def test_rows_beyond_the_budget_are_dropped_and_counted(services, monitored, trained):
@@ -158,8 +158,8 @@ def test_windows_close_after_an_hour_or_enough_rows_but_after_a_day_at_most():
     def minutes(*offsets, rows):
         return [Minute(begin + timedelta(minutes=offset), TableCounts(rows, ())) for offset in offsets]
 
-    def sizes(found, now):
-        return [len(window) for window in closed_windows(found, 200, begin + timedelta(minutes=now))]
+    def sizes(alarms_open, now):
+        return [len(window) for window in closed_windows(alarms_open, 200, begin + timedelta(minutes=now))]
 
     assert sizes(minutes(0, 30, 61, 90, rows=200), 121) == [2, 2]
     assert sizes(minutes(0, 30, 61, 90, rows=200), 120) == [2]
