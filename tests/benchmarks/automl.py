@@ -61,7 +61,8 @@ def ours(x, y, test, *, classes, seconds):
         return None, spent, "none"
     model = decode(outcome.trained.blob)
     predicted = model.predict(pa.table(dict(zip(names, test.T, strict=True))))
-    return predicted.probabilities if classes else predicted.values, spent, f"{model.name}, {outcome.result.units_done} fits"
+    what = f"{model.name}, {outcome.result.units_done} fits"
+    return predicted.probabilities if classes else predicted.values, spent, what
 
 
 def rival(python, x, y, test, *, classes, seconds):
