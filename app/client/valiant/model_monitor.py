@@ -81,3 +81,30 @@ class Alarm(Record[M]):
         named = {} if owner is None else {"owner": owner}
         yield from Alarm.change.steps(self, state="acknowledged", **named)
         return self
+
+
+class MonitorMethods(Record[M]):
+    """Methods of the service about monitors and alarms."""
+
+    @operation
+    def watch(self, model: str, /, **options: Any) -> Steps[Monitor[M]]:
+        """Monitor a model, or change the options of its monitor, such as `min_rows` and `false_alarms_per_year`."""
+        return Monitor(self.driver, (yield from self._json("PUT", "models", model, "monitor", body=options)))
+
+    @operation
+    def monitor(self, model: str) -> Steps[Monitor[M]]:
+        """The monitor of a model."""
+        return Monitor(self.driver, (yield from self._json("GET", "models", model, "monitor")))
+
+    @operation
+    def alarms(
+        self, model: str | None = None, *, state: str | None = None, limit: int | None = None
+    ) -> Steps[list[Alarm[M]]]:
+        """Alarms of monitors, newest first."""
+        listed = yield from items(self.driver, "alarms", limit=limit, model=model, state=state)
+        return [Alarm(self.driver, each) for each in listed]
+
+    @operation
+    def alarm(self, alarm_id: str) -> Steps[Alarm[M]]:
+        """An alarm by its id."""
+        return Alarm(self.driver, (yield from self._json("GET", "alarms", alarm_id)))

@@ -10,7 +10,7 @@ from .best_model import BestModel
 from .dataset import Dataset
 from .drift_report import DriftReport
 from .failures import BY_STATE, JobFailed, Problem
-from .model_monitor import Alarm, Monitor
+from .model_monitor import MonitorMethods
 from .model_version import Model, Version
 from .online_session import OnlineSession
 from .operation import M, operation
@@ -33,7 +33,7 @@ TRAIN_FIELDS = frozenset({
 """Fields of a training; every other keyword is a parameter of the algorithm."""
 
 
-class Service(Transfers[M]):
+class Service(MonitorMethods[M], Transfers[M]):
     """One service. Every method may raise Problem and ConnectionLost."""
 
     def __repr__(self) -> str:
@@ -258,29 +258,6 @@ class Service(Transfers[M]):
     def preferences(self, limit: int | None = None) -> Steps[list[Preference[M]]]:
         """Preferences, newest first; those of a list have no weights until they are read again."""
         return [Preference(self.driver, each) for each in (yield from items(self.driver, "preferences", limit=limit))]
-
-    @operation
-    def watch(self, model: str, /, **options: Any) -> Steps[Monitor[M]]:
-        """Monitor a model, or change the options of its monitor, such as `min_rows` and `false_alarms_per_year`."""
-        return Monitor(self.driver, (yield from self._json("PUT", "models", model, "monitor", body=options)))
-
-    @operation
-    def monitor(self, model: str) -> Steps[Monitor[M]]:
-        """The monitor of a model."""
-        return Monitor(self.driver, (yield from self._json("GET", "models", model, "monitor")))
-
-    @operation
-    def alarms(
-        self, model: str | None = None, *, state: str | None = None, limit: int | None = None
-    ) -> Steps[list[Alarm[M]]]:
-        """Alarms of monitors, newest first."""
-        listed = yield from items(self.driver, "alarms", limit=limit, model=model, state=state)
-        return [Alarm(self.driver, each) for each in listed]
-
-    @operation
-    def alarm(self, alarm_id: str) -> Steps[Alarm[M]]:
-        """An alarm by its id."""
-        return Alarm(self.driver, (yield from self._json("GET", "alarms", alarm_id)))
 
     @operation
     def reviews(
