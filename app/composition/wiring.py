@@ -24,6 +24,7 @@ from app.services.jobs.submission import Submission
 from app.services.kernels.kernel_loading import Warming
 from app.services.models.aliases import Aliases
 from app.services.models.cluster_names import ClusterNaming
+from app.services.models.exports import Exports
 from app.services.models.models import Models
 from app.services.models.plots import Plots
 from app.services.monitoring.monitoring_metrics import Monitored
@@ -77,6 +78,7 @@ class Services:
     cluster_names: ClusterNaming
     predictions: Predictions
     plots: Plots
+    exports: Exports
     preferences: Preferences
     sessions: Sessions
     admission: Admission
@@ -146,6 +148,7 @@ def build(settings: Settings, *, role: str) -> Services:
         cluster_names=ClusterNaming(work, pointers),
         predictions=predictions,
         plots=Plots(work, settings),
+        exports=Exports(work),
         preferences=Preferences(work),
         sessions=Sessions(work),
         admission=Admission(settings),

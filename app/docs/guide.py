@@ -14,7 +14,7 @@ from app.ml.catalogue.algorithm_files import every_entry
 CONTENTS: Mapping[str, tuple[str, ...]] = {
     "Use": (
         *("quick-start", "console", "client", "datasets", "choosing", "train", "reports", "predict"),
-        *("why-this-prediction", "insurance", "decisions-of-a-classifier", "best-model", "search", "import"),
+        *("why-this-prediction", "insurance", "decisions-of-a-classifier", "best-model", "search", "import", "export"),
         *("kernels-and-networks", "which-columns-matter", "decisions-on-a-model", "online", "monitoring", "jobs"),
     ),
     "Run": (

@@ -62,7 +62,7 @@ def _demand_ensemble(attributes: Attributes) -> None:
     _demand_sizes(attributes, size, *names, optional=OPTIONAL)
     for name in ("nodes_splits", "nodes_modes"):
         _demand_values(attributes, name, size)
-    _demand_values(attributes, "leaf_weights", leaves)
+    _demand_values(attributes, "leaf_weights", leaves, gaps=True)
     _demand_range(attributes["leaf_targetids"], int(attributes.get("n_targets", 1)))
     _demand_features(attributes, np.ones(size, np.bool_))
     is_split = np.arange(size + leaves) < size
@@ -122,10 +122,10 @@ def _demand_sizes(attributes: Attributes, size: int, *names: str, optional: Sequ
             raise damaged(f"The list {name} does not have one entry for each node.")
 
 
-def _demand_values(attributes: Attributes, name: str, size: int) -> None:
-    """Numbers in a list, or in a tensor, which have to be finite."""
+def _demand_values(attributes: Attributes, name: str, size: int, *, gaps: bool = False) -> None:
+    """Numbers in a list, or in a tensor, which have to be finite; with gaps some may be NaN, of rows not predicted."""
     values = np.asarray(attributes.get(name, attributes.get(f"{name}_as_tensor", ())))
-    if values.shape != (size,) or not np.isfinite(values).all():
+    if values.shape != (size,) or not (np.isfinite(values) | (gaps & np.isnan(values))).all():
         raise damaged(f"The list {name} does not have one number for each node.")
 
 

@@ -41,6 +41,11 @@ class AlgorithmCard(Wire):
         "lower case and without spaces, hyphens and underscores, such as `xgboost`.",
     )
     trainable: bool = Field(True, description="True if a training can choose it; false: its models are only imported.")
+    exportable: bool = Field(
+        False,
+        description="True if its models can be exported as ONNX and as a script of numpy, as "
+        "`GET /v1/models/{model}/versions/{version}/artifact?as=onnx` does; some parameters prevent it.",
+    )
     tasks: list[str] = Field(description="Tasks that the algorithm can do.")
     targets: dict[str, Literal["never", "optional", "needed"]] = Field(
         description="Use of a target by task. `needed`: the fit learns from it; `optional`: predictions are compared "

@@ -244,6 +244,9 @@ def test_versions_and_datasets_are_downloaded_and_deleted(valiant, tmp_path):
     target = tmp_path / "short.safetensors"
     assert valiant("download", "model", "short", "--version", "1", "-o", target) == (0, "", "")
     assert target.stat().st_size > 100
+    assert valiant("export", "short", "--version", "1", "-o", tmp_path / "short.py") == (0, "", "")
+    assert "def predict" in (tmp_path / "short.py").read_text("utf-8")
+    assert valiant("export", "short", "-o", tmp_path / "short.txt")[0] == 2
     assert valiant("delete", "model", "short", "--version", "1") == (0, "", "")
     assert "knn" in valiant("models", "short")[1]
     assert valiant("delete", "model", "short") == (0, "", "")

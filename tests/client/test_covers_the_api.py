@@ -105,6 +105,7 @@ CALLS = [
     lambda: VERSION.report,
     VERSION.delete,
     lambda: next(_download()),
+    lambda: next(_download("onnx")),
     VERSION.plots,
     lambda: VERSION.plot("roc"),
     VERSION.cluster_names,
@@ -150,10 +151,11 @@ def _events():
     return EventStream(print)
 
 
-def _download():
+def _download(artifact_format=None):
     from valiant.record import request
 
-    return request(DRIVER, "GET", *VERSION._path, "artifact")
+    query = {"query": {"as": artifact_format}} if artifact_format else {}
+    return request(DRIVER, "GET", *VERSION._path, "artifact", **query)
 
 
 def last(path):

@@ -164,6 +164,17 @@ def test_a_job_returns_what_it_made(service, iris, model, tmp_path):
     assert service.validate("train", dataset=iris, model="m", algorithm={"name": "kmeans"})["task"] == "clustering"
 
 
+def test_exports_of_a_version(model, tmp_path):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(model.export(tmp_path / "m.onnx").read_bytes())
+    rows = {name: np.array([[value]]) for name, value in FLOWER.items()}
+    assert session.run(["predict"], rows)[0].tolist() == ["setosa"]
+    assert "import numpy" in model.export(tmp_path / "m.py").read_text("utf-8")
+    with pytest.raises(ValueError, match=r"\.onnx or \.py"):
+        model.export(tmp_path / "m.pmml")
+
+
 def test_files_of_a_version(model, tmp_path):
     assert model.download(tmp_path / "m.safetensors").stat().st_size == model.size_bytes
     name = model.plots()[0]["name"]

@@ -12,10 +12,17 @@ from sklearn import svm as machines
 from app.base.errors import CorruptModel, ImportUnsupported, InvalidData
 from app.ingest import onnx_file
 from app.ingest.model_file_parser import parse
+from app.ml.contract.columns import TableColumn
+from app.ml.exports.exported_graph import export_graph
+from app.ml.exports.onnx_writer import onnx_bytes
 from app.ml.models import parsed_model
 from app.ml.models.import_check import check_probes
 from app.ml.models.imported_model import Naming, imported
+from app.ml.models.model import decode
 from app.ml.numerics.onnx_session import computed
+from app.ml.training.planning.plan import plan
+from app.ml.training.planning.train_spec import TrainSpec
+from app.ml.training.train import train
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -231,3 +238,36 @@ def test_without_onnxruntime_it_is_stated_how_to_install_it(tmp_path, monkeypatc
     (tmp_path / "model.onnx").write_bytes(graph.tobytes())
     with pytest.raises(ImportError):
         onnx_file.parse(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize(("algorithm", "target"), [("logistic", "class"), ("gradient_boosting", "class"), ("mlp", "y")])
+def test_an_export_of_this_service_comes_back_as_the_same_model(tmp_path, trained_version, algorithm, target):
+    version = trained_version(algorithm, target)
+    (tmp_path / "model.onnx").write_bytes(onnx_bytes(export_graph(version), {}))
+    parsed = parsed_model.read(parsed_model.write(onnx_file.parse(tmp_path / "model.onnx")))
+    check_probes(parsed)
+    again = imported(parsed, Naming(None, None, None, "target"), {})
+    assert [column.name for column in again.inputs] == [column.name for column in version.inputs]
+    raw = np.random.default_rng(3).normal(size=(200, 3))
+    one, other = version.predict_raw(raw), again.predict_raw(raw)
+    assert again.classes == version.classes
+    np.testing.assert_allclose(other.values, one.values, rtol=1e-12)
+    if version.classes:
+        np.testing.assert_allclose(other.probabilities, one.probabilities, rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def trained_version():
+    """`trained_version(algorithm, target)`: a model of three columns of numbers."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(80, 3))
+    columns = {"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "y": x @ [1.0, 2.0, 0.5]}
+    table = pa.table(columns | {"class": np.where(columns["y"] > 0, "up", "down").tolist()})
+    sheet = [TableColumn(name, "numeric", 0, 80) for name in columns] + [TableColumn("class", "categorical", 0, 2)]
+
+    def train_version(algorithm, target):
+        body = {"algorithm": {"name": algorithm}, "features": ["a", "b", "c"], "target": target}
+        spec = TrainSpec.model_validate(body)
+        return decode(train(plan(spec, sheet, table.num_rows), table, data_digest="sha256:0").blob)
+
+    return train_version

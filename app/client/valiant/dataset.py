@@ -72,11 +72,11 @@ class Dataset(Record[M]):
         yield from self._send("DELETE", "datasets", self.id)
 
 
-def save(record: Record[Any], target: Path, *parts: object, accept: str) -> Steps[None]:
+def save(record: Record[Any], target: Path, *parts: object, accept: str, **options: Any) -> Steps[None]:
     """Stream a response into a file, which has its name only when it is complete."""
     partial = target.with_name(f"{target.name}.part")
     with partial.open("wb") as file:
-        yield from record._send("GET", *parts, headers={"Accept": accept}, sink=into(file))  # noqa: SLF001
+        yield from record._send("GET", *parts, headers={"Accept": accept}, sink=into(file), **options)  # noqa: SLF001
     partial.replace(target)
 
 

@@ -22,6 +22,7 @@ F = TypeVar("F")
 """A table or an array."""
 Objects: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Rows as JSON has them, or one of them."""
+EXPORTS = {".onnx": "onnx", ".py": "script"}
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json"}
 
 
@@ -169,6 +170,19 @@ class Version(_Predicting[M]):
         """Write the stored bytes, in the safetensors format, to a file."""
         target = Path(path)
         yield from save(self, target, *self._path, "artifact", accept="application/octet-stream")
+        return target
+
+    @operation
+    def export(self, path: str | Path) -> Steps[Path]:
+        """Write the version as a file that other programs predict with: ONNX (`.onnx`), or a script of numpy (`.py`).
+
+        Raises Refused with the code `export_unsupported` where the model has no such file.
+        """
+        target = Path(path)
+        if target.suffix not in EXPORTS:
+            raise ValueError(f"{target.name}: the name of an export ends with {' or '.join(EXPORTS)}.")
+        query = {"as": EXPORTS[target.suffix]}
+        yield from save(self, target, *self._path, "artifact", accept="application/octet-stream", query=query)
         return target
 
     @operation

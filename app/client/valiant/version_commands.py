@@ -8,6 +8,7 @@ from typing import Any
 from .automl_command import add_automl_command
 from .dataset import BY_SUFFIX, Dataset
 from .drift_report import DriftFound, DriftReport
+from .model_version import EXPORTS
 from .service import ALGORITHM, Client
 from .submitted_job import Job
 from .summary_table import SummaryTable, interval
@@ -67,6 +68,11 @@ def add_version_commands(add: Add, table_of: Callable[[Client, str], Dataset[Any
     command.add_argument("name", help="id or name")
     command.add_argument("--version", type=int, help="version of the model (the newest)")
     text = f"file to write: {', '.join(BY_SUFFIX)} of a dataset, .safetensors of a model"
+    command.add_argument("-o", "--output", type=Path, required=True, help=text)
+    command = add("export", _export, "write a model's version as a file that other programs predict with")
+    command.add_argument("model", help="name of the model")
+    command.add_argument("--version", type=int, help="version of the model (the newest)")
+    text = "file to write: .onnx for ONNX, .py for a script that needs numpy alone"
     command.add_argument("-o", "--output", type=Path, required=True, help=text)
 
 
@@ -164,3 +170,9 @@ def _download(service: Client, kind: str, name: str, version: int | None, output
         service.dataset(name).download(output)
     else:
         service.model(name).version(version).download(output)
+
+
+def _export(service: Client, model: str, version: int | None, output: Path) -> None:
+    if output.suffix not in EXPORTS:
+        raise argparse.ArgumentError(None, f"{output.name}: the name of the file ends with {' or '.join(EXPORTS)}.")
+    service.model(model).version(version).export(output)

@@ -57,8 +57,11 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.boosting.weak_trees import Majority, Weak
 from app.ml.numerics.linear_models.softmax import probabilities
+from app.ml.numerics.tensor_graphs.class_tensors import softmax_shares
+from app.ml.numerics.tensor_graphs.tree_tensors import tree_totals
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
@@ -148,12 +151,18 @@ def _shares(data: Data) -> State:
     return State(planted(leaf, data.levels, log_shares[None]), np.zeros(0), np.zeros(0))
 
 
+def to_tensor(params: AdaBoost, state: State, x: Tensor) -> Tensor:
+    scores = tree_totals(state.trees, x)
+    return softmax_shares(scores) if scores.width > 1 else scores.repeated(np.ones(1))
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=AdaBoost,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda params, size: params.n_estimators * (2e-4 + 4.5e-9 * size.cells * params.max_depth),
     explain=explain,
     summary=summary,

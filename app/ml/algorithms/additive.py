@@ -79,6 +79,7 @@ from app.ml.numerics.curve_points import curve_points
 from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.column_sums import AdditiveScores
 from app.ml.numerics.linear_models.splines import NO_CURVES, Curves, curve_columns, fit_curves
+from app.ml.numerics.tensor_graphs.curve_tensors import additive_tensor
 
 MOST_COLUMNS = 4000
 """The time of splines grows as the cube of the columns."""
@@ -304,6 +305,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=additive_tensor,
     explain=explain,
     queries={
         "contributions": lambda p, state: AdditiveScores(

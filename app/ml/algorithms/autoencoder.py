@@ -45,6 +45,7 @@ from app.ml.contract.algorithm import (
     WarmStart,
 )
 from app.ml.contract.progress import part_of
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.density.mixture_starts import low_quantile
 from app.ml.numerics.networks.back_propagation import NetworkRows, OutputLoss
 from app.ml.numerics.networks.corruption import Corruption
@@ -61,6 +62,7 @@ from app.ml.numerics.networks.network_report import (
     standard_columns,
 )
 from app.ml.numerics.networks.network_training import NetworkTask, trained
+from app.ml.numerics.tensor_graphs.network_tensors import layer_tensor
 
 NO_CORRUPTION = Fault("/noise", "Only adam and sgd corrupt rows: set optimizer to one of them, or noise to 0.")
 
@@ -258,12 +260,17 @@ def _wide(params: Autoencoder, data: Data) -> Iterable[str]:
         yield "The code has as many numbers as a row: nothing forces it to leave anything out."
 
 
+def to_tensor(params: Autoencoder, state: State, x: Tensor) -> Tensor:
+    return layer_tensor(state.network, params.activation, x, state.hidden)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     params=Autoencoder,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     faults=faults,
     memory=lambda params, size: memory(params, _sizes(params, size), size.rows),
     seconds=lambda params, size: (1 + params.layerwise) * seconds(params, _sizes(params, size), size.rows),

@@ -58,8 +58,11 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.capacity import GibbsRisk
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.ensembles.member_predictions import error, explained
 from app.ml.numerics.sampling.content_order import in_content_order
+from app.ml.numerics.tensor_graphs.class_tensors import majority_votes, normalised, sum_tensors
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 from app.ml.numerics.trees.member_trees import MemberTrees
 from app.ml.numerics.trees.out_of_bag import always_seen
 
@@ -160,12 +163,20 @@ def _error(data: Data, result: NDArray[Any], seen: Vector) -> float:
     return error(data, evaluated, predictions if predictions.ndim == 2 else predictions / seen[evaluated])
 
 
+def to_tensor(params: Bagging, state: State, x: Tensor) -> Tensor:
+    votes = [learner_tensor(member, x) for member in state.members]
+    classifies = params.voting == "hard" and votes[0].width > 1
+    total = sum_tensors([majority_votes(vote) for vote in votes] if classifies else votes)
+    return normalised(total) if total.width > 1 else total / float(len(votes))
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Bagging,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     degrees=lambda params: params.voting == "hard",
     explain=explain,
     members=lambda params, task: [

@@ -49,10 +49,12 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.exchange import exchanged
 from app.ml.numerics.clustering.lloyd import Run, lloyd
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
 from app.ml.numerics.neighbours.distances import nearest_labels, norms
+from app.ml.numerics.tensor_graphs.distance_tensors import nearest_place
 
 CANDIDATES = 2
 """Rows drawn as the second centre of a split, of which the best is kept."""
@@ -220,12 +222,22 @@ def _seconds(params: BisectingKMeans, size: Size) -> float:
     return params.n_init * (levels * size.rows * (2e-6 + 5e-8 * size.columns) + 5e-4 * params.n_clusters)
 
 
+def to_tensor(params: BisectingKMeans, state: State, x: Tensor) -> Tensor:
+    found = {node: x.repeated(np.array([float(label)])) for node, label in enumerate(state.labels.tolist())}
+    for node, left in reversed([*enumerate(state.children.tolist())]):
+        if left:
+            is_right = nearest_place(state.centres[left : left + 2], x).to_numbers() > 0.0
+            found[node] = found[left + 1].where(is_right, found[left])
+    return found[0].to_integers()
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLUSTERING},
     params=BisectingKMeans,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=_seconds,
     outputs={
         "distance": Output("Euclidean distance to the centre of the cluster, in prepared (scaled) columns.", distance)

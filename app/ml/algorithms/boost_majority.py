@@ -63,7 +63,9 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.boosting.weak_trees import Majority, Weak
+from app.ml.numerics.tensor_graphs.tree_tensors import tree_totals
 from app.ml.numerics.trees.forest import Trees, stages, total
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
@@ -202,6 +204,10 @@ def _shortfall(failed: int, edge: float, required: float) -> str:
     return f"The weak-learner assumption failed in round {failed}: {short}. Take a smaller `edge` or deeper trees."
 
 
+def to_tensor(params: BoostMajority, state: State, x: Tensor) -> Tensor:
+    return tree_totals(state.trees, x) / float(state.trees.root.size)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=BoostMajority,
@@ -209,6 +215,7 @@ ALGORITHM = Algorithm(
     degrees=lambda _: True,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda params, size: (
         (params.n_estimators or _enough(int(size.rows), params.edge or EDGES[0]))
         * (2e-4 + 4.5e-9 * size.cells * (params.max_depth or _depth(int(size.classes))))

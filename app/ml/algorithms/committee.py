@@ -58,12 +58,22 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.export_errors import ExportUnsupported
 from app.ml.contract.params import OTHER_MEMBERS, EnsembleParams, MinMargin, MinProbability, Voting
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.ensembles.agreement import accepted
 from app.ml.numerics.ensembles.member_predictions import error, explained
 from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.sampling.folds import dealt
 from app.ml.numerics.sampling.row_draws import row_draws
+from app.ml.numerics.tensor_graphs.class_tensors import (
+    accepted_tensor,
+    majority_votes,
+    normalised,
+    sum_tensors,
+    with_gaps,
+)
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 
 
 class Committee(EnsembleParams):
@@ -220,12 +230,29 @@ def _sure(params: Committee, probabilities: Matrix) -> NDArray[np.bool_]:
     return accepted(probabilities, params.min_probability, params.min_margin)
 
 
+def to_tensor(params: Committee, state: State, x: Tensor) -> Tensor:
+    if params.activations:
+        raise ExportUnsupported("A committee whose members are drawn for each row has no graph.")
+    votes = [learner_tensor(member, x) for member in state.members]
+    hard = params.voting == "hard" and votes[0].width > 1
+    votes = [majority_votes(vote) for vote in votes] if hard else votes
+    total = sum_tensors([weight * vote for weight, vote in zip(state.weights.tolist(), votes, strict=True)])
+    if total.width == 1:
+        return total
+    shares = normalised(total)
+    if state.fallback is None:
+        return shares
+    sure = accepted_tensor(shares, params.min_probability, params.min_margin)
+    return with_gaps(shares.where(sure, learner_tensor(state.fallback, x)), shares)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Committee,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     degrees=lambda params: params.voting == "hard",
     explain=explain,
     known=accepted_rows,

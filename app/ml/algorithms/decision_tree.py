@@ -1,13 +1,12 @@
 r"""Decision tree: splits of the rows, most on one column each, ending in leaves that predict.
 
 Grown greedily from the root: every node has the split that takes the most impurity (entropy or Gini index of the
-classes, variance of numbers) from its training rows, weighted over its branches. A split is a threshold of a
-number, `x <= t` with t half-way between two training values, or a subset of categories: the best one, found as a cut of
-their order by the mean (where `min_samples_leaf` forbids the best of all, the best such cut), except for more than two
+classes, variance of numbers) from its training rows, weighted over its branches. A split is a threshold of a number, `x
+<= t` with t half-way between two training values, or a subset of categories: the best one, found as a cut of their
+order by the mean (where `min_samples_leaf` forbids the best of all, the best such cut), except for more than two
 classes: there all subsets of up to ten categories are tried, and of more the cuts of the orders by each class's share.
-On a tie the lowest column and then the lowest threshold wins. A split that gains nothing is made too, as the
-next may gain, unless `min_impurity_decrease` forbids it. With `max_leaf_nodes` the split that gains most, anywhere,
-comes first.
+On a tie the lowest column and then the lowest threshold wins. A split that gains nothing is made too, as the next may
+gain, unless `min_impurity_decrease` forbids it. With `max_leaf_nodes` the split that gains most, anywhere, comes first.
 
 With `oblique` a split may test a weighted sum of so many numeric columns, where that gains more than any of one
 column. At each node columns are chosen one by one that follow the target together, and the ridge on the first 2, 4,
@@ -81,6 +80,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.capacity import Capacity
+from app.ml.numerics.tensor_graphs.tree_tensors import formed_tree
 from app.ml.numerics.trees.binning import binned, ranked
 from app.ml.numerics.trees.compiled.column_split import ENTROPY, GINI, VARIANCE
 from app.ml.numerics.trees.cost import growing, grown_bytes
@@ -306,6 +306,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=formed_tree,
     seconds=lambda params, size: growing(size, depth=params.max_depth),
     memory=_memory,
     explain=explain,

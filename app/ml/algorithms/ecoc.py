@@ -60,6 +60,9 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
+from app.ml.numerics.tensor_graphs.codeword_tensors import decoded_words
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 
 MOST_CLASSES = 10
 """That the exhaustive code takes: 511 bits."""
@@ -286,12 +289,20 @@ def _no_code(words: list[list[int]]) -> str:
     return ""
 
 
+def to_tensor(params: ECOC, state: State, x: Tensor) -> Tensor:
+    if not state.members:
+        return x.repeated(np.ones(len(state.code)))
+    ones = [learner_tensor(member, x)[[1]] for member in state.members]
+    return decoded_words(ones[0].beside(*ones[1:]), state.code, params.decode, MIN_PROBABILITY)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=ECOC,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     degrees=lambda params: params.decode == "hamming",
     members=lambda params, task: [Member("/estimator", params.estimator, task, partial(_fits, params))],
     explain=explain,

@@ -51,9 +51,11 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.column_names import unknown
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.ensembles.member_predictions import explained
 from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 
 
 class FeatureWeightedStacking(Params):
@@ -129,12 +131,19 @@ def _places(wanted: list[str], names: tuple[str, ...]) -> Labels:
     return np.array([names.index(name) for name in wanted], np.intp)
 
 
+def to_tensor(params: FeatureWeightedStacking, state: State, x: Tensor) -> Tensor:
+    votes = [learner_tensor(member, x) for member in state.members]
+    meta = x.repeated(np.ones(1)).beside(x[state.meta])
+    return (votes[0].beside(*votes[1:]) * (meta @ state.v.T)).reduce("ReduceSum")
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION},
     params=FeatureWeightedStacking,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     explain=explain,
     members=lambda params, task: [
         Member(f"/estimators/{i}", spec, task, partial(out_of_fold_fits, params.cv))

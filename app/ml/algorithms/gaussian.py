@@ -60,6 +60,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.shrunk_covariance import Covariance, covariance_of
 from app.ml.numerics.linear_algebra.solve import EPS, near_one
@@ -198,12 +199,27 @@ def summary(params: Gaussian, state: State) -> JSON:
     return result
 
 
+def to_tensor(params: Gaussian, state: State, x: Tensor) -> Tensor:
+    centred = x - state.mean
+    if params.covariance == "full":
+        spread = np.diag(state.factor)
+        inverse = scipy.linalg.solve_triangular(state.factor, np.eye(len(spread)), lower=True)
+        squares = (centred @ inverse.T).reduce("ReduceSumSquare")
+    else:
+        spread = state.factor[0]
+        squares = (centred / spread).reduce("ReduceSumSquare")
+    constant = float(len(state.mean) * math.log(2 * math.pi) + 2 * np.log(spread).sum())
+    density: Tensor = -0.5 * (constant + squares)
+    return density
+
+
 ALGORITHM = Algorithm(
     tasks={Task.DENSITY},
     params=Gaussian,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda _, size: size.cells * (2e-8 + 1e-9 * size.columns),
     memory=lambda _, size: 32.0 * size.cells,
     outputs={

@@ -77,6 +77,7 @@ from app.ml.numerics.gaussian_processes.mean_gradients import explained_means
 from app.ml.numerics.gaussian_processes.measured_function import MeasuredFunction
 from app.ml.numerics.gaussian_processes.process_kernel import KernelName, Kind, ProcessKernel
 from app.ml.numerics.linear_algebra.solve import centred
+from app.ml.numerics.tensor_graphs.kernel_tensors import function_tensor
 
 MOST_EXACT = 5000
 """Rows of an exact fit, unless inducing points are requested."""
@@ -303,6 +304,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=lambda params, state, x: function_tensor(function(params, state), x),
     seconds=seconds,
     memory=memory,
     with_errors=lambda params: params.model_copy(update={"sigma": params.sigma or 1.0}),
@@ -313,7 +315,5 @@ ALGORITHM = Algorithm(
     outputs={"variance": VARIANCE},
     explain=lambda params, state, x: list(explained_means(function(params, state).mean, state.centre, state.scale, x)),
     summary=summary,
-    breaks={
-        Symmetry.WEIGHTS: "a row given twice is two observations, whose difference shows the noise",
-    },
+    breaks={Symmetry.WEIGHTS: "a row given twice is two observations, whose difference shows the noise"},
 )

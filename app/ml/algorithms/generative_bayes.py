@@ -28,10 +28,9 @@ A test finds 9 of 10 sick and 1 of 20 well. Of all people 1 in 100 is sick. Test
 >>> predict(params, fit(params, people, Context.of(0)).state, np.array([[1.0]]))[0, 1].round(6)
 np.float64(0.153846)
 
-References: Fisher (1936), Ann. Eugenics 7:179; Friedman (1989), J. Amer. Statist. Assoc. 84:165;
-McCallum & Nigam (1998), AAAI-98 Workshop on Learning for Text Categorization: 41;
-Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, ch. 4 and 6;
-Battiti & Brunato, The LION Way, ch. 3.
+References: Fisher (1936), Ann. Eugenics 7:179; Friedman (1989), J. Amer. Statist. Assoc. 84:165; McCallum & Nigam
+(1998), AAAI-98 Workshop on Learning for Text Categorization: 41; Hastie, Tibshirani & Friedman (2009), The Elements of
+Statistical Learning, ch. 4 and 6; Battiti & Brunato, The LION Way, ch. 3.
 """
 
 from collections.abc import Iterator
@@ -95,6 +94,7 @@ from app.ml.numerics.density.normal import (
 from app.ml.numerics.density.poverty_warnings import poverty_warnings
 from app.ml.numerics.linear_models.coefficient_errors import as_json, forms
 from app.ml.numerics.linear_models.softmax import of_two
+from app.ml.numerics.tensor_graphs.density_tensors import bayes_shares
 
 BLOCK = 2**18
 """Numbers worked on at a time: with fewer, the calls for a block cost more than its rows."""
@@ -311,6 +311,7 @@ ALGORITHM = Algorithm(
     terms=terms,
     fit=fit,
     predict=predict,
+    graph=bayes_shares,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns) * max(1, size.classes),
     explain=explain,
     summary=summary,

@@ -64,12 +64,14 @@ from app.ml.contract.algorithm import (
     silent,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.density import gaussian_mixture as mixture
 from app.ml.numerics.density.gaussian_mixture import Components, Form, Options
 from app.ml.numerics.density.mixture_starts import Runs, Starts, best_run, low_quantile
 from app.ml.numerics.density.normal_ellipsoids import Normals
 from app.ml.numerics.density.standard_units import StandardBlocks, Units, standard_units, streamed_units
+from app.ml.numerics.tensor_graphs.density_tensors import mixture_joint
 
 MAX_REPORTED_NUMBERS = 25_000
 """Numbers of all covariances in the report, at most."""
@@ -266,6 +268,14 @@ def _seconds(params: GMM, size: Size) -> float:
     return steps * (1.5e-4 + size.rows * (1.2e-7 + 2e-10 * pairs))
 
 
+def to_tensor(params: GMM, state: State, x: Tensor) -> Tensor:
+    joint = mixture_joint(components_of(state), x)
+    if state.labels:
+        return joint.first_largest()
+    largest = joint.reduce("ReduceMax")
+    return largest + (joint - largest).apply("Exp").reduce("ReduceSum").apply("Log")
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.DENSITY, Task.CLUSTERING),
     params=GMM,
@@ -273,6 +283,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     fit_blocks=fit_blocks,
     predict=predict,
+    graph=to_tensor,
     seconds=_seconds,
     memory=lambda _, size: 32.0 * size.cells,
     outputs={

@@ -87,6 +87,7 @@ from app.ml.numerics.boosting.loss_choice import (
 )
 from app.ml.numerics.boosting.losses import log_total, others, share
 from app.ml.numerics.boosting.ordered_leaves import proof
+from app.ml.numerics.tensor_graphs.boosted_tensors import boosted_shares
 from app.ml.numerics.trees.binning import binned
 from app.ml.numerics.trees.cost import CLASS_BYTES, LEAF_BYTES
 from app.ml.numerics.trees.forest import Trees, stages, total
@@ -201,11 +202,8 @@ def _predictions(params: GradientBoosting, raw: Matrix, classes: int) -> NDArray
     if classes == 1:
         return np.ones((raw.shape[1], 1))
     if classes == 2:
-        second = share(raw[0])
-        probabilities = np.empty((second.size, 2))
-        probabilities[:, 1] = second
-        np.subtract(1, second, out=probabilities[:, 0])
-        return probabilities
+        second = share(raw[0])[:, None]
+        return np.hstack([1 - second, second])
     return np.ascontiguousarray(np.exp(raw - log_total(raw)).T)
 
 
@@ -264,6 +262,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=boosted_shares,
     seconds=_seconds,
     memory=_memory,
     summary=summary,

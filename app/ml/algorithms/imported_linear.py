@@ -32,8 +32,10 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.class_probabilities.link_functions import LinkedSums, has_probabilities, predicted
 from app.ml.numerics.linear_algebra.solve import each_row
+from app.ml.numerics.tensor_graphs.class_tensors import linked_values
 
 
 class ImportedLinear(LinkedSums):
@@ -72,12 +74,17 @@ def summary(params: ImportedLinear, state: State) -> JSON:
     return {"weights": state.coef.size, "base": state.base.tolist()}
 
 
+def to_tensor(params: ImportedLinear, state: State, x: Tensor) -> Tensor:
+    return linked_values(params, x @ state.coef + state.base, classifies=state.classes > 0)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=ImportedLinear,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     known=has_probabilities,
     summary=summary,
     offered=False,

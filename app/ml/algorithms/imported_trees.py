@@ -46,8 +46,11 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.class_probabilities.link_functions import LinkedSums, predicted
 from app.ml.numerics.row_blocks import blocks
+from app.ml.numerics.tensor_graphs.class_tensors import linked_values
+from app.ml.numerics.tensor_graphs.tree_tensors import tree_sums, tree_values
 from app.ml.numerics.trees.forest import Trees, each, total
 from app.ml.numerics.trees.path_contributions import TreeScores, shares_of
 from app.ml.numerics.trees.tree_nodes import TreeNodes
@@ -129,12 +132,33 @@ def summary(params: ImportedTrees, state: State) -> JSON:
     }
 
 
+def to_tensor(params: ImportedTrees, state: State, x: Tensor) -> Tensor:
+    return linked_values(params, sum_tensor(params, state, x), classifies=state.classes > 0)
+
+
+def sum_tensor(params: ImportedTrees, state: State, x: Tensor) -> Tensor:
+    """(n, k) as `sums`."""
+    k, single = state.base.size, params.arithmetic == "float32"
+    if not single:
+        sums = tree_sums(state.trees, state.output, k, x)
+        counts = np.bincount(state.output, minlength=k) if params.average else np.ones(k)
+        return sums / counts + state.base
+    leaves, parts = tree_values(state.trees, x), []
+    for c in range(k):
+        own = leaves[np.flatnonzero(state.output == c)]
+        first = x.repeated(np.zeros(1) if params.average else state.base[c : c + 1])
+        parts.append(first.beside(own).sum_in_order("float32"))
+    total = parts[0].beside(*parts[1:])
+    return total / np.bincount(state.output, minlength=k) + state.base if params.average else total
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=ImportedTrees,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     summary=summary,
     queries={"tree": lambda _, state: TreeNodes(state.trees), "contributions": scores},
     accepts={Accepts.MISSING, Accepts.CATEGORIES},

@@ -75,6 +75,7 @@ from app.ml.numerics.clustering.splitting import shifted, split_centres
 from app.ml.numerics.clustering.streamed_lloyd import streamed_distortion, streamed_lloyd
 from app.ml.numerics.clustering.voronoi import neighbours, walls
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
+from app.ml.numerics.tensor_graphs.distance_tensors import nearest_centre
 
 Init: TypeAlias = Literal["greedy-k-means++", "k-means++", "random", "random-partition", "split"]
 
@@ -305,6 +306,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     fit_blocks=fit_blocks,
     predict=predict,
+    graph=nearest_centre,
     seconds=_seconds,
     memory=_memory,
     objective=objective,
@@ -314,7 +316,5 @@ ALGORITHM = Algorithm(
     prototypes=lambda _, state: state.centres,
     warm_start=WarmStart(fit_from, moved, equal=("n_clusters",), values="centres"),
     summary=summary,
-    breaks={
-        Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first.",
-    },
+    breaks={Symmetry.SCALE: "Euclidean distance gives a column the weight of its unit; scale the columns alike first."},
 )

@@ -48,6 +48,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=medoid_model.to_tensor,
     memory=medoid_model.memory,
     seconds=medoid_model.seconds,
     rowwise=True,

@@ -60,6 +60,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.class_centres import class_centres
 from app.ml.numerics.neighbours import metric_space, named_metrics
 from app.ml.numerics.neighbours.metric_space import MetricSpace
@@ -67,6 +68,7 @@ from app.ml.numerics.neighbours.named_metrics import Metric, NamedMetric
 from app.ml.numerics.neighbours.nearest import TREE_COLUMNS, neighbours
 from app.ml.numerics.neighbours.neighbour_lists import Neighbours
 from app.ml.numerics.neighbours.neighbour_votes import shares, votes
+from app.ml.numerics.tensor_graphs.neighbour_tensors import neighbour_tensors, share_tensor, vote_tensor
 
 BLOCK = 2**18
 """Neighbours looked at together."""
@@ -259,12 +261,22 @@ def _explained(params: KNN, state: State, places: Labels, far: Vector, counts: V
     return result
 
 
+def to_tensor(params: KNN, state: State, x: Tensor) -> Tensor:
+    metric = _metric(params, state.space)
+    far, places = neighbour_tensors(metric, state.rows, params.n_neighbors, x)
+    counts = share_tensor(places.among(state.weights), far, params.d0 if params.weights == "distance" else None)
+    if not state.classes:
+        return (places.among(state.targets) * counts).reduce("ReduceSum")
+    return vote_tensor(places.among(state.targets), counts, state.classes)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=KNN,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     degrees=lambda params: params.n_neighbors == 1,
     seconds=lambda _, size: size.rows * (5e-6 + (0 if size.columns <= TREE_COLUMNS else 2.5e-11 * size.cells)),
     rowwise=True,

@@ -49,6 +49,7 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models import lasso_path
 from app.ml.numerics.linear_models.coefficient_errors import as_json, form
@@ -277,6 +278,10 @@ def _faults(_: Lasso, inputs: Inputs) -> Iterator[Fault]:
         yield Fault("", f"Sparse rows of more than {MAX_SPARSE_COLUMNS} columns are not learned from.")
 
 
+def to_tensor(params: Lasso, state: State, x: Tensor) -> Tensor:
+    return x @ state.coef + state.intercept
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION},
     accepts={Accepts.INDICATORS},
@@ -285,6 +290,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     through_origin=lambda params: not params.fit_intercept,
     seconds=_seconds,
     memory=_memory,

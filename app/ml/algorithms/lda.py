@@ -52,6 +52,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.bounds import Clusters
 from app.ml.numerics.linear_algebra.covariance import covariance
 from app.ml.numerics.linear_algebra.whitening import spread, whitening, whitening_of
@@ -169,6 +170,10 @@ def summary(params: LDA, state: State) -> JSON:
     }
 
 
+def to_tensor(params: LDA, state: State, x: Tensor) -> Tensor:
+    return (x - state.mean) @ state.loadings.T
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     targets={Task.PROJECTION: TargetKind.CLASSES},
@@ -176,6 +181,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda _, size: size.cells * (3e-8 + 5e-10 * size.columns),
     memory=lambda _, size: 36.0 * size.cells,
     summary=summary,

@@ -41,12 +41,14 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.capacity import planes
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.least_squares import least_squares
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import Inference, as_json, form
 from app.ml.numerics.linear_models.fit_memory import ridge_bytes
 from app.ml.numerics.linear_models.leave_one_out import left_out
+from app.ml.numerics.tensor_graphs.class_tensors import sign_shares
 
 
 class Linear(Params):
@@ -176,6 +178,11 @@ def _warnings(params: Linear, found: Solution, data: Data) -> list[str]:
     return warnings
 
 
+def to_tensor(params: Linear, state: State, x: Tensor) -> Tensor:
+    score = x @ state.coef + state.intercept
+    return score if state.coef.ndim == 1 else sign_shares(score)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Linear,
@@ -183,6 +190,7 @@ ALGORITHM = Algorithm(
     degrees=lambda _: True,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 4e-10 * size.columns),
     memory=lambda _, size: ridge_bytes(size, 0.0),

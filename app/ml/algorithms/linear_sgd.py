@@ -74,6 +74,7 @@ from app.ml.numerics.linear_models.mean_loss_minimum import mean_loss_minimum
 from app.ml.numerics.linear_models.stochastic_gradient import sgd_pass
 from app.ml.numerics.optimise.gradient_descent import RUNAWAY, Bottom, flat
 from app.ml.numerics.optimise.loss_curves import LossCurves
+from app.ml.numerics.tensor_graphs.class_tensors import linear_shares
 
 POWERS = {"constant": 0.0, "root": 0.5, "inverse": 1.0}
 AT_ONCE = Fault("/solver", "Only the solver online learns rows in an order of difficulty: set solver to online.")
@@ -191,12 +192,9 @@ def faults(params: LinearSGD, inputs: Inputs) -> Iterator[Fault]:
 
 
 def summary(params: LinearSGD, state: State, units: Affine | None = None) -> JSON:
-    return {
-        **forms(state.coef, state.intercept, units),
-        "classes": np.flatnonzero(state.seen).tolist(),
-        "online_rate": state.rate,
-        "online_steps": state.steps,
-    }
+    classes = np.flatnonzero(state.seen).tolist()
+    steps = {"classes": classes, "online_rate": state.rate, "online_steps": state.steps}
+    return {**forms(state.coef, state.intercept, units), **steps}
 
 
 def _start(params: LinearSGD, data: Data) -> State:
@@ -307,6 +305,7 @@ ALGORITHM = Algorithm(
     in_stages=lambda params: () if params.solver == "online" else (AT_ONCE,),
     passes=lambda params: params.epochs,
     predict=predict,
+    graph=linear_shares,
     faults=faults,
     through_origin=lambda params: not params.fit_intercept,
     rowwise=True,

@@ -51,6 +51,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.capacity import planes
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.coefficient_errors import as_json
 from app.ml.numerics.linear_models.cross_entropy import CrossEntropy
@@ -58,6 +59,7 @@ from app.ml.numerics.linear_models.cross_entropy_minimum import PART, minimum
 from app.ml.numerics.linear_models.fit_memory import logistic_bytes
 from app.ml.numerics.linear_models.separation import separates, separation_warnings
 from app.ml.numerics.linear_models.softmax import losses, of_two, one_of_two, probabilities
+from app.ml.numerics.tensor_graphs.class_tensors import softmax_shares, spread_columns, two_shares
 
 MOST_UNKNOWNS = 100
 """Up to here the errors of coefficients are reported."""
@@ -280,6 +282,15 @@ def _warnings(params: Logistic, watch: _Watch) -> tuple[str, ...]:
     return ("No class has rows enough to set some aside: not stopped early.",) if params.early_stopping else ()
 
 
+def to_tensor(params: Logistic, state: State, x: Tensor) -> Tensor:
+    seen = np.flatnonzero(state.seen)
+    if not state.intercept.size:
+        return x.repeated(state.seen.astype(float))
+    scores = x @ state.coef + state.intercept
+    shares = two_shares(scores) if state.intercept.size == 1 else softmax_shares(scores)
+    return spread_columns(shares, seen, state.seen.size)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     accepts={Accepts.INDICATORS, Accepts.SPARSE},
@@ -287,6 +298,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda _, size: size.cells * (2e-8 + 3e-10 * size.columns) * max(1, size.classes),
     memory=lambda params, size: logistic_bytes(size, held_out=params.early_stopping),
     rowwise=True,

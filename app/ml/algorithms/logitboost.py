@@ -54,10 +54,13 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.boosting.gradient_trees import Sums
 from app.ml.numerics.boosting.losses import batches, log_total, share
 from app.ml.numerics.boosting.weak_trees import Weak
 from app.ml.numerics.linear_models.softmax import of_two, probabilities
+from app.ml.numerics.tensor_graphs.class_tensors import softmax_shares, two_shares
+from app.ml.numerics.tensor_graphs.tree_tensors import tree_totals
 from app.ml.numerics.trees.forest import Trees, stages, total, total_of_grown
 from app.ml.numerics.trees.forest_builder import together
 from app.ml.numerics.trees.growth import planted
@@ -164,12 +167,20 @@ def _loss(data: Data, scores: Sums, targets: Matrix) -> float:
     return loss / float(data.weights.sum())
 
 
+def to_tensor(params: LogitBoost, state: State, x: Tensor) -> Tensor:
+    scores = tree_totals(state.trees, x)
+    if state.classes == 1:
+        return scores.repeated(np.ones(1))
+    return two_shares(scores) if state.classes == 2 else softmax_shares(scores)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=LogitBoost,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda params, size: (
         params.n_estimators
         * (size.classes if size.classes > 2 else 1)

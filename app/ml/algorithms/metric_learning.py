@@ -62,6 +62,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.pair_constraints import given_edges
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.metric_learning.class_blocks import ClassRows
@@ -249,6 +250,10 @@ def _seconds(params: MetricLearning, size: Size) -> float:
     return steps * size.rows**2 * (6e-9 + 1.2e-10 * size.columns)
 
 
+def to_tensor(params: MetricLearning, state: State, x: Tensor) -> Tensor:
+    return (x - state.mean) @ state.loadings.T
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     targets={Task.PROJECTION: TargetKind.CLASSES},
@@ -257,6 +262,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     relations={Form.PAIRS: {Meaning.CONSTRAINT}},
     faults=_faults,
     seconds=_seconds,

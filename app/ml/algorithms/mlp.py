@@ -68,6 +68,7 @@ from app.ml.numerics.networks.network_report import (
     standard_columns,
 )
 from app.ml.numerics.networks.network_training import NetworkTask, stepper, trained
+from app.ml.numerics.tensor_graphs.network_tensors import network_shares
 
 OTHER_LAYERS = (
     "The first hidden layer of the version to start from has {} units, not as many as this: the fit started anew."
@@ -289,6 +290,7 @@ ALGORITHM = Algorithm(
     in_stages=lambda _: (),
     passes=lambda params: params.epochs if params.stochastic else params.max_iter,
     predict=predict,
+    graph=network_shares,
     faults=faults,
     memory=lambda params, size: memory(params, _sizes(params, size), size.rows),
     seconds=lambda params, size: seconds(params, _sizes(params, size), size.rows),

@@ -54,11 +54,13 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.support_vectors import machine as machines
 from app.ml.numerics.support_vectors.kernel_rows import KernelRows
 from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 from app.ml.numerics.support_vectors.smo import Problem, solve
+from app.ml.numerics.tensor_graphs.machine_tensors import machine_decisions
 
 SAMPLE = 256
 """Rows that the first coefficients are chosen by."""
@@ -183,12 +185,17 @@ def _seconds(params: OneClassSVM, size: Size) -> float:
     return min(1.0, 0.02 + 1.3 * nu) * machines.seconds(params, size, bounded=False)
 
 
+def to_tensor(params: OneClassSVM, state: State, x: Tensor) -> Tensor:
+    return machine_decisions(params, state.machine, x)[[0]]
+
+
 ALGORITHM = Algorithm(
     tasks={Task.DENSITY},
     params=OneClassSVM,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     memory=lambda params, size: machines.memory(params, size, bounded=False),
     seconds=_seconds,
     rowwise=True,

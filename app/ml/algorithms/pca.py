@@ -38,6 +38,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.principal_directions import Spectrum, principal, streamed_principal
 from app.ml.numerics.linear_algebra.solve import EPS
 from app.ml.numerics.neighbours.distances import norms
@@ -139,6 +140,10 @@ def _unit(params: PCA, state: State) -> Vector:
     return np.sqrt(np.where(params.whiten & (state.variance > 0), state.variance, 1.0))
 
 
+def to_tensor(params: PCA, state: State, x: Tensor) -> Tensor:
+    return (x - state.mean) @ state.loadings.T / _unit(params, state)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     params=PCA,
@@ -146,6 +151,7 @@ ALGORITHM = Algorithm(
     fit=fit,
     fit_blocks=fit_blocks,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     memory=lambda _, size: size.columns * (8.0 * size.rows + 48.0 * size.columns),
     outputs={

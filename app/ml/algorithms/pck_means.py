@@ -55,6 +55,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.named_numbers import every
 from app.ml.contract.relations import Edges
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.pair_constraints import (
     Pairs,
     Problem,
@@ -66,6 +67,7 @@ from app.ml.numerics.clustering.pair_constraints import (
 from app.ml.numerics.clustering.pair_report import PairReport
 from app.ml.numerics.clustering.seeding import in_canonical_order
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
+from app.ml.numerics.tensor_graphs.distance_tensors import nearest_place
 
 
 class PCKMeans(Params):
@@ -158,12 +160,17 @@ def _seconds(params: PCKMeans, size: Size) -> float:
     return params.n_clusters * params.n_init * each * size.rows * 20 / 8
 
 
+def to_tensor(params: PCKMeans, state: State, x: Tensor) -> Tensor:
+    return nearest_place(state.centres, x)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLUSTERING},
     params=PCKMeans,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=_seconds,
     relations={Form.PAIRS: {Meaning.CONSTRAINT}},
     outputs={

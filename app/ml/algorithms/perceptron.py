@@ -75,11 +75,12 @@ from app.ml.numerics.linear_algebra.solve import each_row
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import forms
 from app.ml.numerics.linear_models.mistake_bound import MAX_SUMMABLE, longest_row, mistake_bound
-from app.ml.numerics.linear_models.perceptron import perceptron_pass
+from app.ml.numerics.linear_models.perceptron import perceptron_pass, unit_planes
 from app.ml.numerics.linear_models.softmax import probabilities
 from app.ml.numerics.linear_models.sparse_perceptron import sparse_perceptron_pass
 from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.sampling.folds import dealt
+from app.ml.numerics.tensor_graphs.class_tensors import sharp_shares
 
 
 class Perceptron(Params):
@@ -192,10 +193,7 @@ def predict(params: Perceptron, state: State, x: Matrix) -> Matrix:
 
 def _scores(params: Perceptron, state: State, x: Matrix) -> Matrix:
     """(n, k) of all classes, 0 of those without rows, in units of the longest row and the longest vector of weights."""
-    weights = _weights(params, state)
-    largest = np.abs(weights).max()
-    if largest > 0:
-        weights = weights / largest / state.radius / np.linalg.norm(weights / largest, axis=1).max()
+    weights = unit_planes(_weights(params, state), state.radius)
     return np.asarray((each_row(x, weights[:, :-1].T) + weights[:, -1]) * state.seen)
 
 
@@ -305,6 +303,7 @@ ALGORITHM = Algorithm(
     in_stages=lambda _: (),
     passes=lambda params: params.epochs,
     predict=predict,
+    graph=lambda params, state, x: sharp_shares(unit_planes(_weights(params, state), state.radius), state, x),
     through_origin=lambda params: not params.fit_intercept,
     capacity=capacity,
     seconds=lambda params, size: (params.cv or 1) * 5e-7 * size.cells,

@@ -56,7 +56,10 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.params import MaxFeatures, feature_count
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.ensembles import calibration
+from app.ml.numerics.tensor_graphs.class_tensors import calibrated_votes
+from app.ml.numerics.tensor_graphs.tree_tensors import tree_totals
 from app.ml.numerics.trees.bagged_trees import BaggedTrees, GrowthInputs, grown
 from app.ml.numerics.trees.binning import MAX_BYTE_BINS, binned
 from app.ml.numerics.trees.column_importance import importances, ranked
@@ -231,12 +234,18 @@ def _memory(params: RandomForest, size: Size) -> float:
     return params.n_estimators * tree + size.rows * (3 * size.columns + 100 + 24 * size.classes)
 
 
+def to_tensor(params: RandomForest, state: State, x: Tensor) -> Tensor:
+    votes, trees = tree_totals(state.trees, x), state.trees.root.size
+    return calibrated_votes(votes, trees, state.powers) if state.powers.size else votes / float(trees)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=RandomForest,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=_seconds,
     memory=_memory,
     rowwise=True,

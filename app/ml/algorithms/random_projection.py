@@ -36,6 +36,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Algorithm, Context, Data, Fit, Matrix, Params, Size, Symmetry, Task
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.solve import near_one
 
 PAIRS = 2000
@@ -169,12 +170,17 @@ def _seconds(params: RandomProjection, size: Size) -> float:
     return 4e-4 + 1e-10 * size.cells * p + 2e-10 * size.columns * p * p + 3e-8 * PAIRS * size.columns
 
 
+def to_tensor(params: RandomProjection, state: State, x: Tensor) -> Tensor:
+    return x @ state.loadings.T
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     params=RandomProjection,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=_seconds,
     inverse=inverse,
     summary=summary,

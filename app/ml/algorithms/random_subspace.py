@@ -61,7 +61,10 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.column_names import unknown
 from app.ml.contract.params import MaxFeatures, feature_count
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.ensembles.member_predictions import explained
+from app.ml.numerics.tensor_graphs.class_tensors import normalised, sum_tensors
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 from app.ml.numerics.trees.member_trees import MemberTrees
 
 HALF, OF_FEW = 0.5, 0.7
@@ -160,12 +163,19 @@ def _named(group: list[str], names: tuple[str, ...]) -> Labels:
     return np.unique(np.concatenate(places)).astype(np.intp)
 
 
+def to_tensor(params: RandomSubspace, state: State, x: Tensor) -> Tensor:
+    parts = [learner_tensor(m, x[places]) for m, places in zip(state.members, state.columns, strict=True)]
+    total = sum_tensors(parts)
+    return normalised(total) if total.width > 1 else total / float(len(parts))
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=RandomSubspace,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     explain=explain,
     members=lambda params, task: [Member("/estimator", params.estimator, task, partial(_fits, params))],
     summary=summary,

@@ -53,6 +53,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.named_numbers import every
 from app.ml.contract.relations import Edges
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.pair_scatter import of_all_pairs, of_edges
 from app.ml.numerics.linear_algebra.whitening import spread, whitening
 
@@ -168,6 +169,10 @@ def summary(params: RatioProjection, state: State) -> JSON:
     }
 
 
+def to_tensor(params: RatioProjection, state: State, x: Tensor) -> Tensor:
+    return (x - state.mean) @ state.loadings.T
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     targets={Task.PROJECTION: TargetKind.CLASSES},
@@ -175,6 +180,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     relations={Form.PAIRS: {Meaning.CONSTRAINT}},
     seconds=lambda _, size: size.cells * (4e-8 + 7e-10 * size.columns),
     summary=summary,

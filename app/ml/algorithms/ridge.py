@@ -55,6 +55,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.capacity import planes
 from app.ml.contract.sparse_rows import SparseRows, sparse
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.solve import ILL_CONDITIONED, Solution, each_row, weighted_ridge
 from app.ml.numerics.linear_models.class_scores import sign_probabilities
 from app.ml.numerics.linear_models.coefficient_errors import as_json, form
@@ -63,6 +64,7 @@ from app.ml.numerics.linear_models.leave_one_out import left_out
 from app.ml.numerics.linear_models.ridge_path import Spectrum, cross_validate
 from app.ml.numerics.linear_models.sparse_ridge import sparse_ridge
 from app.ml.numerics.linear_models.strength_choice import by_rule
+from app.ml.numerics.tensor_graphs.class_tensors import sign_shares
 
 
 class Ridge(Params):
@@ -241,6 +243,11 @@ def _memory(params: Ridge, size: Size) -> float:
     return ones + ridge_bytes(size, params.l2 if params.selection == "fixed" else None)
 
 
+def to_tensor(params: Ridge, state: State, x: Tensor) -> Tensor:
+    score = x @ state.coef + state.intercept
+    return score if state.coef.ndim == 1 else sign_shares(score)
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     accepts={Accepts.INDICATORS, Accepts.SPARSE},
@@ -250,6 +257,7 @@ ALGORITHM = Algorithm(
     degrees=lambda _: True,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     through_origin=lambda params: not params.fit_intercept,
     seconds=lambda _, size: size.cells * (1e-8 + 1e-10 * size.columns),
     memory=_memory,

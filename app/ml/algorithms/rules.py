@@ -64,6 +64,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.labels import Label
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.rules.conditions import (
     COMPARES,
     OPS,
@@ -76,6 +77,7 @@ from app.ml.numerics.rules.conditions import (
     together,
     understood,
 )
+from app.ml.numerics.tensor_graphs.condition_tensors import all_of, condition_tensor
 from app.ml.numerics.trees.binning import ranked
 from app.ml.numerics.trees.compiled.column_split import GINI
 from app.ml.numerics.trees.growth import Grower, Grown, Rules
@@ -293,12 +295,22 @@ def _conflicts(rules: Sequence[Rule], data: Data) -> Matrix:
     return np.array(conflicts, np.float64).reshape(-1, 3)
 
 
+def to_tensor(params: RuleSet, state: State, x: Tensor) -> Tensor:
+    found = x.repeated(state.otherwise)
+    for rule in reversed(state.rules):  # so that the first rule decides
+        fires = [condition_tensor(test, x) for test in rule.tests]
+        shares = x.repeated(rule.shares)
+        found = shares.where(all_of(fires), found) if fires else shares
+    return found
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=RuleSet,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=lambda _, size: 5e-7 * size.cells,
     explain=explain,
     summary=summary,

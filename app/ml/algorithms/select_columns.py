@@ -48,6 +48,7 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.column_names import unknown
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.covariance import covariance
 from app.ml.numerics.linear_algebra.solve import near_one, weighted_ridge
 from app.ml.numerics.neighbours.distances import norms
@@ -181,12 +182,17 @@ def _faults(params: SelectColumns, inputs: Inputs) -> Iterable[Fault]:
     return unknown(params.column_names or (), "/column_names", inputs.kinds)
 
 
+def to_tensor(params: SelectColumns, state: State, x: Tensor) -> Tensor:
+    return x[state.kept]
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     params=SelectColumns,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     faults=_faults,
     seconds=lambda _, size: 1e-3 + size.cells * (2e-8 + 6e-10 * size.columns),
     outputs={

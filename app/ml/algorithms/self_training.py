@@ -54,8 +54,10 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.data import Unlabelled
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.ensembles.agreement import reaches
 from app.ml.numerics.ensembles.member_predictions import explained
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 
 LISTED = 1000
 """Labels in the report."""
@@ -179,12 +181,17 @@ def _round(state: State, turn: int) -> JSON:
     }
 
 
+def to_tensor(params: SelfTraining, state: State, x: Tensor) -> Tensor:
+    return learner_tensor(state.member, x)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLASSIFICATION},
     params=SelfTraining,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     accepts={Accepts.UNLABELLED},
     explain=explain,
     members=lambda params, task: [

@@ -53,10 +53,12 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering import soft_assignment
 from app.ml.numerics.clustering.seeding import canonical_order, seeds
 from app.ml.numerics.clustering.soft_assignment import Pace, Problem, Run, batch, free_energy, online
 from app.ml.numerics.neighbours.distances import nearest, nearest_labels
+from app.ml.numerics.tensor_graphs.distance_tensors import nearest_place
 
 
 class SoftKMeans(Params):
@@ -171,12 +173,17 @@ def _seconds(params: SoftKMeans, size: Size) -> float:
     return params.n_init * (7e-3 + params.n_clusters * passes * size.rows * (3e-8 + 1e-9 * size.columns))
 
 
+def to_tensor(params: SoftKMeans, state: State, x: Tensor) -> Tensor:
+    return nearest_place(state.centres, x)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLUSTERING},
     params=SoftKMeans,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=_seconds,
     objective=objective,
     outputs={

@@ -63,11 +63,13 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.maps.cell_map import CellMap
 from app.ml.numerics.maps.cell_names import name_cells
 from app.ml.numerics.maps.grid import Grid
 from app.ml.numerics.maps.self_organising import Rows, Schedule, batch_epochs, online_epochs, places
+from app.ml.numerics.tensor_graphs.distance_tensors import nearest_place
 
 MOST_CELLS = 1000
 """Cells in the summary; the query `planes` has all."""
@@ -228,12 +230,17 @@ def _seconds(params: SOM, size: Size) -> float:
     return 1.2e-4 * size.columns + params.n_init * (size.rows * (params.epochs * each + 2e-6) + 1e-3 * params.epochs)
 
 
+def to_tensor(params: SOM, state: State, x: Tensor) -> Tensor:
+    return nearest_place(state.prototypes, x)
+
+
 ALGORITHM = Algorithm(
     tasks={Task.CLUSTERING},
     params=SOM,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     seconds=_seconds,
     rowwise=True,
     outputs={

@@ -56,10 +56,13 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.params import EnsembleParams
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.ensembles.inner_report import describe_fit, explain_row
 from app.ml.numerics.ensembles.member_predictions import by_row
 from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.sampling.folds import dealt, out_of_fold, out_of_fold_fits
+from app.ml.numerics.tensor_graphs.class_tensors import normalised, sum_tensors, with_gaps
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 
 
 class Stacking(EnsembleParams):
@@ -174,12 +177,23 @@ def _above(data: Data, result: NDArray[Any]) -> Data:
     return Data.of(data.task, x, data.y, classes=data.targets.shape[1], weights=data.weights)
 
 
+def to_tensor(params: Stacking, state: State, x: Tensor) -> Tensor:
+    votes = [learner_tensor(member, x) for member in state.members]
+    if state.second is not None:
+        order = np.arange(len(votes) * votes[0].width).reshape(len(votes), -1).T.ravel()
+        inputs = votes[0].beside(*votes[1:])[order]
+        return with_gaps(learner_tensor(state.second, inputs), inputs)
+    total = sum_tensors([weight * vote for weight, vote in zip(state.weights.tolist(), votes, strict=True)])
+    return normalised(total) if total.width > 1 else total
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.REGRESSION, Task.CLASSIFICATION),
     params=Stacking,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     explain=explain,
     for_task=lambda params, task: params.for_task(task),
     members=lambda params, task: [

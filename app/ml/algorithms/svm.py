@@ -80,6 +80,7 @@ from app.ml.numerics.support_vectors.machine_params import MachineParams
 from app.ml.numerics.support_vectors.smo import Solution
 from app.ml.numerics.support_vectors.two_classes import TwoClasses, cross_fitted, length, separated, sigmoid_of
 from app.ml.numerics.support_vectors.vc_bounds import FAILURE, confidence_term, margin_dimension
+from app.ml.numerics.tensor_graphs.machine_tensors import machine_probabilities
 
 
 class SVM(MachineParams):
@@ -183,11 +184,7 @@ def _state(params: SVM, data: Data, stored: Kept, solved: list[tuple[Labels, Two
 def predict(params: SVM, state: State, x: Matrix) -> Matrix:
     classes = int(np.count_nonzero(state.seen))
     shares = class_shares(params.multiclass, _positive(params, state, x), classes, fitted=params.cv is not None)
-    if classes == state.seen.size:
-        return shares
-    result = np.zeros((len(x), state.seen.size))
-    result[:, state.seen] = shares
-    return result
+    return shares if classes == state.seen.size else shares @ np.eye(state.seen.size)[state.seen]
 
 
 def _positive(params: SVM, state: State, x: Matrix) -> Matrix:
@@ -288,6 +285,7 @@ ALGORITHM = Algorithm(
     state=State,
     fit=fit,
     predict=predict,
+    graph=machine_probabilities,
     degrees=lambda params: params.cv is None,
     memory=lambda params, size: machines.memory(params, size, bounded=params.C is not None),
     seconds=_seconds,

@@ -51,11 +51,13 @@ from app.ml.contract.algorithm import (
     Task,
     Vector,
 )
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.support_vectors import machine as machines
 from app.ml.numerics.support_vectors.linear_machine import minimum
 from app.ml.numerics.support_vectors.machine import Kept, Machine, decisions
 from app.ml.numerics.support_vectors.machine_params import MachineParams
 from app.ml.numerics.support_vectors.smo import Problem, Solution
+from app.ml.numerics.tensor_graphs.machine_tensors import machine_decisions
 
 LARGEST_COST = 1e10
 """A hard tube is wide enough for the rows where no coefficient, in units of the target, would be larger."""
@@ -182,12 +184,17 @@ def summary(params: SVR, state: State, units: Affine | None = None) -> JSON:
     }
 
 
+def to_tensor(params: SVR, state: State, x: Tensor) -> Tensor:
+    return machine_decisions(params, state.machine, x)[[0]]
+
+
 ALGORITHM = Algorithm(
     tasks={Task.REGRESSION},
     params=SVR,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     memory=machines.memory,
     seconds=machines.seconds,
     rowwise=True,

@@ -57,9 +57,11 @@ from app.ml.contract.algorithm import (
     learner,
 )
 from app.ml.contract.data import Unlabelled
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.seeding import canonical_order
 from app.ml.numerics.ensembles.inner_report import describe_fit, explain_row
 from app.ml.numerics.ensembles.member_predictions import explained
+from app.ml.numerics.tensor_graphs.learner_tensors import learner_tensor
 
 
 class TwoStep(Params):
@@ -160,12 +162,17 @@ def _without_classes(size: Size) -> tuple[float, Size]:
     return 1.0, size._replace(classes=0)
 
 
+def to_tensor(params: TwoStep, state: State, x: Tensor) -> Tensor:
+    return learner_tensor(state.estimator, learner_tensor(state.representation, x))
+
+
 ALGORITHM = Algorithm(
     tasks=(Task.CLASSIFICATION, Task.REGRESSION),
     params=TwoStep,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     accepts={Accepts.UNLABELLED},
     explain=explain,
     members=_members,

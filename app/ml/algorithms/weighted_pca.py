@@ -53,6 +53,7 @@ from app.ml.contract.algorithm import (
     Vector,
 )
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.linear_algebra.pair_scatter import by_inverse_distance, of_all_pairs, of_edges
 from app.ml.numerics.linear_algebra.principal_directions import signed
 from app.ml.numerics.linear_algebra.solve import centred, near_one
@@ -145,12 +146,17 @@ def _seconds(params: WeightedPCA, size: Size) -> float:
     return linear + (params.pair_weights == "inverse_distance") * size.rows**2 * (6e-9 + 1.5e-10 * size.columns)
 
 
+def to_tensor(params: WeightedPCA, state: State, x: Tensor) -> Tensor:
+    return (x - state.mean) @ state.loadings.T
+
+
 ALGORITHM = Algorithm(
     tasks={Task.PROJECTION},
     params=WeightedPCA,
     state=State,
     fit=fit,
     predict=predict,
+    graph=to_tensor,
     relations={Form.EDGES: {Meaning.DISSIMILARITY}},
     seconds=_seconds,
     outputs={

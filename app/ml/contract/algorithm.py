@@ -28,6 +28,7 @@ from app.ml.contract.relations import Form, Meaning, item_places
 from app.ml.contract.response_metric import ResponseMetric
 from app.ml.contract.streamed_rows import StreamedRows
 from app.ml.contract.task import TargetKind, TargetUse, Task
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.contract.traits import Accepts, Symmetry
 
 __all__ = [
@@ -83,6 +84,8 @@ class View(Protocol):
     def predictions(self, result: NDArray[np.float64], /) -> NDArray[np.float64]: ...
 
     def packed(self, path: str, arrays: dict[str, NDArray[Any]], /) -> JSON: ...
+
+    def to_tensor(self, x: Tensor, predict: Callable[[Tensor], Tensor], /) -> Tensor: ...
 
 
 class FittedLearner(NamedTuple):
@@ -198,6 +201,8 @@ class Algorithm(Generic[P, S]):
     fit: Callable[[P, Data, Context], Fit[S]]
     predict: Callable[[P, S, Matrix], NDArray[Any]]
 
+    graph: Callable[[P, S, Tensor], Tensor] | None = None
+    """`predict` as operations on tensors, (n, 1) of what is (n,), for exports. Raises ExportUnsupported for some."""
     targets: Mapping[Task, TargetKind] = field(default_factory=dict)
     """Kind of the target that a task without one of its own needs here, as a projection that separates classes does."""
     target_optional: bool = False
@@ -234,13 +239,11 @@ class Algorithm(Generic[P, S]):
     counts: Callable[[P], bool] = lambda _: False
     """True if it learns from counts: no column has numbers below 0, and none is scaled."""
     terms: Callable[[P, S], Matrix | None] | None = None
-    """Maps (params, state) to the weights (d, s) of the terms of texts for each class or cluster; those of `linear`,
-    where nothing is declared."""
+    """Maps (params, state) to the weights (d, s) of terms of texts, by class or cluster. None: those of `linear`."""
     offered: bool = True
     """False if no training can choose it: other jobs make its models."""
     rowwise: bool = False
-    """Each row is predicted with the same bits among any other rows: rows of different callers may be predicted
-    together. Sums over products of matrices are not so, `app.ml.numerics.linear_algebra.solve.each_row` is."""
+    """Each row is predicted with the same bits among any others: rows of several callers may be predicted together."""
     breaks: Mapping[Symmetry, str] = field(default_factory=dict)
     """Symmetries that do not hold, each with the reason."""
     linear: Callable[[S], LinearForm] | None = None
@@ -248,8 +251,7 @@ class Algorithm(Generic[P, S]):
     importances: Callable[[P], Callable[[S], Vector] | None] = lambda _: None
     """Maps params to a function of the state: (d,) importance of each column of the matrix. None: there is none."""
     capacity: Callable[[P, S, Data], Capacity] | None = None
-    """Maps (params, state, data) of a classifier to the capacity of the functions that the fit chose from, for bounds
-    of its risk; data: its training rows. None: no bound is known."""
+    """Maps (params, state, training data) of a classifier to the capacity of what it chose from. None: no bound."""
     least_squares: bool = False
     """True if a regression minimises a weighted sum of squared residuals, with or without a penalty on coefficients."""
     with_errors: Callable[[P], P] | None = None
@@ -297,8 +299,7 @@ class Algorithm(Generic[P, S]):
     update: Callable[[P, S, Data, Context], Fit[S]] | None = None
     """One more batch. `converged`: it changed nothing."""
     in_stages: Callable[[P], Iterable[Fault]] | None = None
-    """Faults of the parameters with which a learner that can learn `Data.stages` one after the other does not. None: it
-    learns all rows at once."""
+    """Faults of the parameters that keep it from learning `Data.stages` in turn. None: it learns all rows at once."""
     passes: Callable[[P], int] = lambda _: 1
     """Passes of `update` over the batches of a table that does not fit into memory, unless it converges earlier."""
     summary: Callable[[P, S], JSON] | None = None

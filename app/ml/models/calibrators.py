@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import JSON, Algorithm, Matrix
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.class_probabilities.calibrator import Calibrator
 from app.ml.numerics.class_probabilities.calibrator import calibrated as mapped
+from app.ml.numerics.tensor_graphs.class_tensors import calibrator_tensor
 
 Calibrators: TypeAlias = tuple[Calibrator, ...]
 CALIBRATED = "calibrators."
@@ -27,7 +30,13 @@ def calibrated(calibrators: Calibrators, algorithm: Algorithm[Any, Any]) -> Algo
             probabilities = mapped(one, probabilities)
         return probabilities
 
-    return replace(algorithm, predict=predict, degrees=lambda _: False)
+    graph = algorithm.graph
+
+    def to_tensor(params: Any, state: Any, x: Tensor) -> Tensor:
+        shares = graph(params, state, x)  # type: ignore[misc]  # called only if there
+        return reduce(lambda found, calibrator: calibrator_tensor(calibrator, found), calibrators, shares)
+
+    return replace(algorithm, predict=predict, graph=graph and to_tensor, degrees=lambda _: False)
 
 
 def packed(calibrators: Calibrators, path: str, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:

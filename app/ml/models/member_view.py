@@ -3,7 +3,7 @@
 The committee's rows are its raw matrix: for categories the codes of its own levels, and one more for any other value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,10 +13,13 @@ from pydantic import TypeAdapter
 
 from app.ml.contract.algorithm import JSON, Labels, Matrix, Vector
 from app.ml.contract.columns import InputColumn
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.models import calibrators
 from app.ml.models.calibrators import Calibrators
+from app.ml.numerics.tensor_graphs.class_tensors import spread_columns
 from app.ml.preparation.arrow_columns import UNSEEN
 from app.ml.preparation.functions import Function
+from app.ml.preparation.matrix_tensors import matrix_tensor
 from app.ml.preparation.preparation import Preparation
 from app.ml.preparation.request import Linearising
 from app.ml.preparation.state import PreparationState
@@ -86,6 +89,21 @@ class View:
         named = np.zeros((len(result), self.width))
         named[:, self.classes] = result
         return named
+
+    def to_tensor(self, x: Tensor, predict: Callable[[Tensor], Tensor]) -> Tensor:
+        """(n, k) `predictions` of what `predict` makes of the `matrix`."""
+        columns = []
+        for place, codes in zip(self.places.tolist(), self.codes, strict=True):
+            column = x[[place]]
+            if codes.size:
+                last = float(codes.size - 1)
+                code = x.graph.constant(last).where(column.combine("Equal", UNSEEN), column).combine("Min", last)
+                known = code.where(~column.apply("IsNaN"), 0.0).to_integers().among(codes)
+                column = column.where(column.apply("IsNaN"), known)
+            columns.append(column)
+        raw = columns[0].beside(*columns[1:])
+        result = predict(matrix_tensor(self.preparation, raw))
+        return result if not self.width else spread_columns(result, self.classes, self.width)
 
     def packed(self, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
         """The view as JSON; its arrays go into `arrays` under this path."""

@@ -145,9 +145,15 @@ def _fields(seconds: Vector) -> Mapping[DatePart, Sequence[Vector]]:
 
 def _circle(steps: NDArray[np.int64], size: int) -> tuple[Vector, Vector]:
     """Sine and cosine, (n,) each, of whole steps from the first of so many."""
+    sine, cosine = circle_values(size)
+    return sine[steps], cosine[steps]
+
+
+def circle_values(size: int) -> tuple[Vector, Vector]:
+    """Sine and cosine, (size,) each, of every step round a circle."""
     cosine = np.array([_cosine(step, size) for step in range(size)])
     sine = np.array([_cosine(step - size / 4, size) for step in range(size)])
-    return sine[steps], cosine[steps]
+    return sine, cosine
 
 
 def _cosine(step: float, size: int) -> float:

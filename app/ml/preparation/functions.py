@@ -78,12 +78,12 @@ class Powers(Body):
     def values(self, x: Matrix) -> Matrix:
         """(n, f) from the columns (n, m) themselves."""
         levels = [(x - self.middle) / self.unit]
-        for parents, factors in self._steps:
+        for parents, factors in self.steps:
             levels.append(levels[-1][:, parents] * levels[0][:, factors])
         return np.concatenate(levels[1:], axis=1)
 
     @cached_property
-    def _steps(self) -> list[tuple[Labels, Labels]]:
+    def steps(self) -> list[tuple[Labels, Labels]]:
         """For each degree: which terms of the degree before, and which columns, have its terms as their products."""
         before: dict[Term, int] = {(j,): j for j in range(len(self.columns))}
         steps = []

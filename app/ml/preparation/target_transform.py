@@ -15,6 +15,7 @@ from app.base.errors import InvalidData
 from app.base.faults import Fault
 from app.ml.contract.algorithm import Algorithm, Data, Fit, Labels, Matrix, Vector
 from app.ml.numerics.scaling import MAX_MULTIPLIABLE
+from app.ml.numerics.tensor_graphs.turned_tensors import turned_tensor
 from app.ml.preparation.arrow_columns import pointer
 from app.ml.preparation.request import Linearising
 
@@ -134,7 +135,8 @@ def turned_back(how: Linearising, algorithm: Algorithm[Any, Any]) -> Algorithm[A
             bounds[(ends[:, 0] <= 0) & (ends[:, 1] >= 0)] = -np.inf, np.inf
         return bounds
 
-    return replace(algorithm, predict=predict, interval=algorithm.interval and interval)
+    graph = None if algorithm.graph is None else turned_tensor(how, algorithm.graph)
+    return replace(algorithm, predict=predict, graph=graph, interval=algorithm.interval and interval)
 
 
 def with_bias(how: Linearising, fit: Fit[Any], data: Data, predicted: Vector) -> Fit[Any]:

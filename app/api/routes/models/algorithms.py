@@ -48,6 +48,7 @@ def _card(name: str) -> AlgorithmCard:
         title=entry.title,
         other_names=sorted(name for name, own in OTHER_NAMES.items() if own == entry.name),
         trainable=algorithm.offered,
+        exportable=algorithm.graph is not None,
         tasks=sorted(algorithm.tasks),
         targets={task: algorithm.target_use(task).value for task in sorted(algorithm.tasks)},
         gist=entry.gist,

@@ -1,8 +1,9 @@
 """Models, their versions and aliases."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from fastapi import Header, Response, status
+from fastapi import Header, Query, Response, status
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from app.api.edge.etags import matches
@@ -22,7 +23,16 @@ from app.api.params.common import (
 )
 from app.schemas.models import Alias, AliasHistory, AliasMove, Model, ModelPage, ModelVersion, Report
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 router = Router(needs=READ_WRITE, prefix="/v1/models", tags=["models"])
+ArtifactFormat: TypeAlias = Literal["safetensors", "onnx", "script"]
+SUFFIXES: dict[ArtifactFormat, str] = {"safetensors": "safetensors", "onnx": "onnx", "script": "py"}
+AS = (
+    "`safetensors`: the stored bytes. `onnx`: a graph of ONNX, opset 21 and ai.onnx.ml 5, that computes with 64 bits "
+    "and has an input for each column. `script`: one file of Python that needs numpy alone."
+)
 ETAG = {"ETag": "The revision of the alias in quotes, for If-Match; its number is what X-Min-Revision takes."}
 
 
@@ -67,27 +77,40 @@ def get_model_report(model: ModelPath, version: VersionPath, services: ServicesD
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "The stored bytes, in the safetensors format.",
+            "description": "The stored bytes, in the safetensors format; or the export.",
             "content": {"application/octet-stream": BINARY},
             **declare(200, {"ETag": "The digest."})[200],
         },
         304: {"description": "The digest is the one in If-None-Match."},
     },
 )
-def download_model_artifact(
+async def download_model_artifact(
     model: ModelPath,
     version: VersionPath,
     services: ServicesDep,
+    artifact_format: Annotated[ArtifactFormat, Query(alias="as", description=AS)] = "safetensors",
     if_none_match: Annotated[str | None, Header(max_length=4096, description="Digests you have already.")] = None,
 ) -> Response:
-    """The model as it is stored."""
-    pointer = services.models.pointer(model, version)
-    headers = {"ETag": f'"{pointer.digest}"', "Cache-Control": "private, no-cache"}
+    """The model as it is stored, or exported for other programs with a proof that it predicts the same.
+
+    An export is checked against the version on its golden rows and 200 drawn ones, and refused where it differs.
+    `export_unsupported` names the part of a model that cannot be exported.
+    """
+    if artifact_format == "safetensors":
+        pointer = await run_in_threadpool(services.models.pointer, model, version)
+        digest, size = pointer.digest, pointer.size_bytes
+        content: Iterator[bytes] = services.models.artifact(pointer)
+    else:
+        served = await services.predictions.serve(model, version)
+        export = await run_in_threadpool(services.exports.make, served, artifact_format)
+        digest, size, content = export.digest, len(export.content), iter([export.content])
+    headers = {"ETag": f'"{digest}"', "Cache-Control": "private, no-cache"}
     if if_none_match is not None and matches(if_none_match, headers["ETag"]):
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers=headers)
-    headers["Content-Length"] = str(pointer.size_bytes)
-    headers["Content-Disposition"] = f'attachment; filename="{model}-{version}.safetensors"'
-    return StreamingResponse(services.models.artifact(pointer), media_type="application/octet-stream", headers=headers)
+    headers["Content-Length"] = str(size)
+    name = f"{model}-{version}.{SUFFIXES[artifact_format]}"
+    headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return StreamingResponse(content, media_type="application/octet-stream", headers=headers)
 
 
 @router.put(

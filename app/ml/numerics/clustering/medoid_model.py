@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app.ml.contract.algorithm import JSON, Context, Data, Fit, Labels, Matrix, Params, Size, Vector
 from app.ml.contract.named_numbers import every
+from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.clustering.linkage import unit
 from app.ml.numerics.clustering.medoids import KEPT, Block, Dissimilarities, Run, between_points, of_square, search
 from app.ml.numerics.clustering.seeding import canonical_order
@@ -15,6 +16,7 @@ from app.ml.numerics.neighbours import named_metrics
 from app.ml.numerics.neighbours.metric_space import MetricSpace
 from app.ml.numerics.neighbours.named_metrics import Metric, NamedMetric
 from app.ml.numerics.neighbours.nearest import neighbours
+from app.ml.numerics.tensor_graphs.neighbour_tensors import nearest_by_metric
 
 MOST_SHOWN = 1000
 """Clusters in the summary."""
@@ -141,6 +143,13 @@ def _metric(params: MedoidParams, state: State) -> NamedMetric:
 
 def predict(params: MedoidParams, state: State, x: Matrix) -> Labels:
     return _nearest(_metric(params, state), state, x)[0]
+
+
+def to_tensor(params: MedoidParams, state: State, x: Tensor) -> Tensor:
+    if not state.rows.shape[1]:
+        return x[state.places].first_smallest()
+    metric = _metric(params, state)
+    return nearest_by_metric(metric, metric.points(state.rows), x)
 
 
 def distance(params: MedoidParams, state: State, x: Matrix) -> Vector:

@@ -89,7 +89,7 @@ class _Moments(NamedTuple):
 def log_joint(components: Components, x: Matrix) -> Matrix:
     """(n, k): logarithms of share times density; at least MIN_LOG_DENSITY."""
     scores = np.empty((len(x), len(components.shares)))
-    compiled.log_joint(np.ascontiguousarray(x), *components[1:], _constants(components), scores)
+    compiled.log_joint(np.ascontiguousarray(x), *components[1:], component_constants(components), scores)
     return np.maximum(scores, MIN_LOG_DENSITY, out=scores)
 
 
@@ -186,14 +186,14 @@ def touching(components: Components, floor: float) -> Labels:
 def _moments(rows: Iterable[Block], components: Components) -> _Moments:
     k, d = components.means.shape
     masses, sums, scatters = np.zeros(k), np.zeros((k, d)), np.zeros(components.whitening.shape)
-    constants, total, whole = _constants(components), 0.0, 0.0
+    constants, total, whole = component_constants(components), 0.0, 0.0
     for x, weights in rows:
         total += compiled.moments(x, weights, *components[1:], constants, masses, sums, scatters)
         whole += weights.sum()
     return _Moments(total, whole, masses, sums, scatters)
 
 
-def _constants(components: Components) -> Vector:
+def component_constants(components: Components) -> Vector:
     """(k,) logarithms of share times density at the mean."""
     diagonal = np.diagonal(components.whitening, axis1=1, axis2=2) if components.full else components.whitening[:, 0]
     volume = np.log(diagonal).sum(axis=1) - components.means.shape[1] / 2 * math.log(2 * math.pi)

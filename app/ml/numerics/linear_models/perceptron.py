@@ -74,3 +74,11 @@ def perceptron_pass(  # noqa: PLR0917 - a kernel takes its arguments by position
                     coef[c, d] += step * constant
                     drift[c, d] += (rounds + turn) * step * constant
     return mistakes
+
+
+def unit_planes(weights: Matrix, radius: float) -> Matrix:
+    """Weights (k, d + 1) in units of the longest row, its length `radius`, and of the longest of them."""
+    largest = np.abs(weights).max()
+    if not largest > 0:
+        return weights
+    return np.asarray(weights / largest / radius / np.linalg.norm(weights / largest, axis=1).max())

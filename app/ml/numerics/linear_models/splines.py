@@ -219,22 +219,38 @@ def _basis(column: Vector, knots: Vector) -> Matrix:
     return _spline(column, knots, np.eye(knots.size))
 
 
+class NaturalSpline(NamedTuple):
+    """The natural cubic spline through heights (m, k) at knots (m,), straight beyond them."""
+
+    steps: Vector
+    """(m - 1,) between knots."""
+    bends: Matrix
+    """(m, k) second derivatives at the knots."""
+    slope_left: Vector
+    """(k,) below the first knot."""
+    slope_right: Vector
+
+
+def natural_spline(knots: Vector, heights: Matrix | Vector) -> NaturalSpline:
+    """heights: (m, k) or (m,), of which k is 1 and has no axis."""
+    bends, steps = _bends(knots) @ heights, np.diff(knots)
+    left, right = (heights[1] - heights[0]) / steps[0], (heights[-1] - heights[-2]) / steps[-1]
+    return NaturalSpline(steps, bends, left - steps[0] / 6 * bends[1], right + steps[-1] / 6 * bends[-2])
+
+
 def _spline(column: Vector, knots: Vector, heights: Matrix | Vector) -> Matrix:
     """(n,) or (n, k) the natural cubic spline through heights (m,) or (m, k) at the knots, straight beyond them."""
     several = heights.reshape(knots.size, -1)
-    bends, steps = _bends(knots) @ several, np.diff(knots)
+    spline = natural_spline(knots, several)
     within = np.clip(column, knots[0], knots[-1])
     j = np.clip(np.searchsorted(knots, within, side="right") - 1, 0, knots.size - 2)
-    step = steps[j, None]
+    step = spline.steps[j, None]
     upper = (within[:, None] - knots[j, None]) / step
     lower = 1 - upper
     value = lower * several[j] + upper * several[j + 1]
-    value += ((lower**3 - lower) * bends[j] + (upper**3 - upper) * bends[j + 1]) * step**2 / 6
-    ends = (several[[1, -1]] - several[[0, -2]]) / steps[[0, -1], None]
-    slope_left = ends[0] - steps[0] / 6 * bends[1]
-    slope_right = ends[1] + steps[-1] / 6 * bends[-2]
+    value += ((lower**3 - lower) * spline.bends[j] + (upper**3 - upper) * spline.bends[j + 1]) * step**2 / 6
     beyond = (column - within)[:, None]
-    value += np.where(beyond < 0, beyond * slope_left, beyond * slope_right)
+    value += np.where(beyond < 0, beyond * spline.slope_left, beyond * spline.slope_right)
     return value.reshape(len(column), *heights.shape[1:])
 
 
