@@ -139,7 +139,7 @@ def _fitted(algorithm):
     task = min(algorithm.tasks)
     clusters = SimpleNamespace(normals=SimpleNamespace(normals=None)) if task.labels else None
     return SimpleNamespace(
-        algorithm=described(algorithm, task, clusters),
+        algorithm=described(algorithm, task, algorithm.params(), clusters),
         params=algorithm.params(),
         task=task,
         preparation=SimpleNamespace(restorable=True),

@@ -98,6 +98,7 @@ CALLS = [
     JOB.refresh,
     JOB.cancel,
     lambda: next(Job._listen(JOB, _events(), 1)),
+    SERVICE.versions,
     MODEL.version,
     MODEL.delete,
     lambda: MODEL.predict(ROWS, alias="champion", review=True, costs="0,1"),

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 ALGORITHM = "gradient_boosting"
 """Algorithm of a training that names none: it takes categories, missing values and both kinds of target."""
 TRAIN_FIELDS = frozenset({
-    *("class_weight", "difficulty", "difficulty_stages", "features", "initialise_from", "item", "kinds", "name"),
-    *("preprocessing", "relations", "seed", "sigma", "task", "time_limit_seconds", "validation", "weights"),
+    *("class_weight", "difficulty", "difficulty_stages", "exposure", "features", "initialise_from", "item", "kinds"),
+    *("name", "offset", "preprocessing", "relations", "seed", "sigma", "task", "time_limit_seconds", "validation"),
+    "weights",
 })  # fmt: skip
 """Fields of a training; every other keyword is a parameter of the algorithm."""
 

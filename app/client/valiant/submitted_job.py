@@ -39,6 +39,7 @@ class Job(Record[M]):
     finished_at: str | None
     queue_position: int | None
     dataset: str | None
+    request: dict[str, Any] | None
     model: str | None
     version: int | None
     result: dict[str, Any] | None

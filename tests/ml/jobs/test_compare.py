@@ -156,7 +156,7 @@ def test_the_same_request_gives_the_same_result(rents):
 
 def test_classes_are_compared_by_log_loss_and_without_probabilities_by_accuracy():
     table, one = flats(seed=1), model(flats(), "logistic", "dear")
-    votes = model(flats(), "perceptron", "dear")
+    votes = model(flats(), "ridge", "dear")
     (pair,) = compared(table, one, one).pairs
     assert pair.difference.name == "log_loss_difference"
     result = compared(table, one, votes)
