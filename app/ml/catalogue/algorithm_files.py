@@ -58,7 +58,11 @@ def every_entry() -> Mapping[str, Entry]:
     entries = {entry.name: entry for entry in map(_entry, modules)}
     learner = _one_of("Learner", filter(_offered, entries.values()))
     several: Any = list
-    meant: dict[Any, Any] = {Learner: learner, list[Learner]: several[learner]}
+    meant: dict[Any, Any] = {
+        Learner: learner,
+        list[Learner]: several[learner],
+        list[Learner] | None: several[learner] | None,
+    }
     for entry in entries.values():
         for parameters in (entry.algorithm.params, entry.spec):
             parameters.model_rebuild(_types_namespace={"Learner": learner})
