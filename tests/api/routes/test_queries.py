@@ -147,7 +147,7 @@ def test_columns_of_a_linear_model_explain(ask):
 
 
 def test_an_algorithm_without_explanations_says_so(ask):
-    response = ask("explain", {"rows": [ROW]}, "gaussian_process", "length")
+    response = ask("explain", {"rows": [ROW]}, "kmeans", None)
     assert response.status_code == 409
     assert response.json()["code"] == "no_explanation"
 

@@ -9,7 +9,7 @@ NAMES = ["a", "b"]
 PEERS = {
     "logistic": ({"l2": 1e-12}, LogisticRegression(C=np.inf, class_weight="balanced", tol=1e-10, max_iter=1000)),
     "decision_tree": (
-        {"max_leaf_nodes": 6, "min_samples_leaf": 1e-9},
+        {"max_leaf_nodes": 6, "min_samples_leaf": 1e-9, "prior_weight": 0},
         DecisionTreeClassifier(max_leaf_nodes=6, class_weight="balanced", random_state=0),
     ),
 }

@@ -130,7 +130,7 @@ def test_unshortened_rules_are_the_ways_of_the_tree():
     params, state = fitted(data, shorten=False)
     assert (np.sum([rule.fires(data.x) for rule in state.rules], axis=0) == 1).all()
     assert len(state.conflicts) == 0
-    requested = DecisionTree(max_depth=6, max_leaf_nodes=32, min_samples_leaf=3)
+    requested = DecisionTree(max_depth=6, max_leaf_nodes=32, min_samples_leaf=3, prior_weight=0)
     tree = fit_tree(requested, data, Context.of(0)).state
     np.testing.assert_allclose(rules.predict(params, state, data.x), predict_tree(requested, tree, data.x))
 

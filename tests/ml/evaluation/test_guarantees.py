@@ -9,6 +9,7 @@ from app.ml.catalogue.algorithm_files import catalogue
 from app.ml.contract.algorithm import Context, Data, Task
 from app.ml.contract.capacity import Capacity, Compression, GibbsRisk, Mistakes
 from app.ml.evaluation.guarantees import Errors, Evidence, guarantees, without_holdout
+from app.ml.numerics.sampling.content_order import in_content_order
 from app.ml.numerics.trees.forest import total
 
 catalogue()  # which says what a learner may be
@@ -88,7 +89,8 @@ def test_bounds_hold_in_many_simulations(name):
 def test_losses_of_trees_are_those_of_their_unseen_rows():
     """Against the trees themselves: each row by the trees that have not drawn it."""
     x, codes = rows(np.random.default_rng(3), 60)
-    data = Data.of(Task.CLASSIFICATION, x, codes)
+    data = in_content_order(Data.of(Task.CLASSIFICATION, x, codes))
+    x, codes = data.x, data.codes
     params = bagging.Bagging.model_validate({"n_estimators": 7, "voting": "hard"})
     fit = bagging.fit(params, data, nested.context(4))
     losses, sizes = [], []
