@@ -11,7 +11,7 @@ from tests.ml.contract import drawn_tables, test_relations, test_roles
 
 UNPREPARED = {Accepts.MISSING, Accepts.CATEGORIES, Accepts.UNLABELLED}
 """Drawn by `Case.mixed`."""
-ROLES = {"target", "item", "weights", "sigma", "difficulty", "features"}
+ROLES = {"target", "item", "weights", "sigma", "exposure", "offset", "difficulty", "features"}
 """Columns that a request names, drawn or refused by name in `test_roles` and `drawn_tables`."""
 OTHERS = {
     "task",
@@ -45,6 +45,7 @@ def test_every_input_that_is_taken_unprepared_is_drawn():
     declared = {one for entry in catalogue().values() for one in entry.algorithm.accepts}
     drawn = UNPREPARED | test_relations.SQUARES
     drawn |= {Accepts.SPARSE, Accepts.INDICATORS}  # by test_sparse_rows and test_sparse_categories
+    drawn |= {Accepts.OFFSET}  # by test_roles
     assert not_drawn(declared, drawn) == []
 
 

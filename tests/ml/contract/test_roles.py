@@ -130,7 +130,21 @@ def test_rows_are_learned_by_difficulty_or_it_is_refused_by_name(case):
     check_golden(decode(made.blob), made.golden)
 
 
-@pytest.mark.parametrize("field", ["target", "item", "weights", "group", "time"])
+@pytest.mark.parametrize("role", ["exposure", "offset"])
+def test_a_column_of_the_score_is_learned_with_or_refused_by_name(case, role):
+    """Three classes have no one score, and a rate has another loss than the default."""
+    request, takes = plain(case), Accepts.OFFSET in case.algorithm.accepts
+    if not takes or case.task.of_classes or role == "exposure":
+        with pytest.raises(InvalidRequest) as refused:
+            request.planned(**{role: "weight"})
+        pointers = {fault.pointer for fault in refused.value.faults}
+        assert pointers <= ({"/algorithm/name", "/algorithm/loss"} if takes else {f"/{role}"})
+        return
+    made = train(request.planned(**{role: "weight"}), request.table, data_digest="sha256:0")
+    check_golden(decode(made.blob), made.golden)
+
+
+@pytest.mark.parametrize("field", ["target", "item", "weights", "exposure", "offset", "group", "time"])
 def test_a_column_that_is_not_there_is_refused_by_name(case, field):
     within = {"group": "/validation/group", "time": "/validation/time"}
     spec = plain(case).spec
