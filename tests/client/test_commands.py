@@ -277,10 +277,11 @@ def test_drift_is_printed_written_and_fails_a_pipeline(valiant, tmp_path):
 
 
 def test_the_best_model_is_printed_as_a_leaderboard(valiant):
-    options = ("--target", "species", "--units", "20", "--include", "logistic", "--include", "knn", "--model", "best")
+    name = f"best-{uuid4()}"
+    options = ("--target", "species", "--units", "20", "--include", "logistic", "--include", "knn", "--model", name)
     code, printed, errors = valiant("automl", IRIS, *options)
     assert code == 0, errors
-    assert "BestModel best 1: log_loss" in printed
+    assert f"BestModel {name} 1: log_loss" in printed
     assert "logistic" in printed
     assert valiant("automl", IRIS, "--target", "nobody")[0] == 4
     assert valiant("automl", IRIS, "--target", "species", "--units", "2", "--include", "knn")[0] == 3

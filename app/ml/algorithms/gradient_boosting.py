@@ -85,8 +85,9 @@ from app.ml.numerics.boosting.loss_choice import (
     row_sums,
     step_bounds,
 )
-from app.ml.numerics.boosting.losses import log_total, others, share
+from app.ml.numerics.boosting.losses import others, share
 from app.ml.numerics.boosting.ordered_leaves import proof
+from app.ml.numerics.class_probabilities.log_totals import log_total
 from app.ml.numerics.tensor_graphs.boosted_tensors import boosted_shares
 from app.ml.numerics.trees.binning import binned
 from app.ml.numerics.trees.cost import CLASS_BYTES, LEAF_BYTES

@@ -56,8 +56,9 @@ from app.ml.contract.algorithm import (
 )
 from app.ml.contract.tensor_graph import Tensor
 from app.ml.numerics.boosting.gradient_trees import Sums
-from app.ml.numerics.boosting.losses import batches, log_total, share
+from app.ml.numerics.boosting.losses import batches, share
 from app.ml.numerics.boosting.weak_trees import Weak
+from app.ml.numerics.class_probabilities.log_totals import log_total
 from app.ml.numerics.linear_models.softmax import of_two, probabilities
 from app.ml.numerics.tensor_graphs.class_tensors import softmax_shares, two_shares
 from app.ml.numerics.tensor_graphs.tree_tensors import tree_totals

@@ -109,7 +109,7 @@ def fit(params: RatioProjection, data: Data, context: Context) -> Fit[State]:
     values, vectors = scipy.linalg.eigh(turn.T @ _apart(rows, data, cannot) @ turn) if turn.size else _none()
     p = min(params.n_components, len(values))
     if p < params.n_components:
-        warnings.append(f"There are only {p} axes, not {params.n_components}.")
+        warnings.append(f"There are only {p} directions, not {params.n_components}.")
     axes = (turn @ vectors[:, ::-1][:, :p]).T if p else np.zeros((1, z.shape[1]))
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     ratio = np.maximum(values[::-1][:p], 0.0) if p else np.zeros(1)

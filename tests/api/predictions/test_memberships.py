@@ -10,7 +10,7 @@ from sklearn import datasets
 
 IRIS = datasets.load_iris().data
 NAMES = ["a", "b", "c", "d"]
-ROWS = IRIS[[0, 68, 106, 133]]
+ROWS = IRIS[[0, 68, 127, 133]]
 DENSITY, CLUSTERS = "/v1/models/member-density", "/v1/models/member-clusters"
 MIXTURE = {"name": "gmm", "n_components": 3}
 INCLUDE = {"include": "memberships,label"}

@@ -11,6 +11,7 @@ from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.threads import count_threads, run_at_once
 from app.ml.numerics.boosting.compiled.rows import gradients_of
 from app.ml.numerics.boosting.gradient_trees import BATCH, MANY, NUMBERS, Slopes
+from app.ml.numerics.class_probabilities.log_totals import log_total
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.numerics.row_blocks import sections
 from app.ml.numerics.trees.forest import Trees, total_of_grown
@@ -122,14 +123,6 @@ def others(train_mask: NDArray[np.bool_], each: int) -> Iterator[Labels]:
     """Places of the false ones, some at a time."""
     for batch in batches(train_mask.size, each):
         yield np.flatnonzero(~train_mask[batch]) + batch.start
-
-
-def log_total(raw: Matrix) -> Vector:
-    """Logarithm of the sum of e^raw over the classes, (n,)."""
-    top = raw.max(axis=0)
-    far = raw - top
-    logs: Vector = top + np.log(np.exp(far, out=far).sum(axis=0))
-    return logs
 
 
 @np.errstate(over="ignore")  # infinitely unlikely: 0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from app.ml.contract.algorithm import Matrix, Params, Vector
-from app.ml.numerics.boosting.losses import log_total
+from app.ml.numerics.class_probabilities.log_totals import log_total
 
 
 class LinkedSums(Params):
