@@ -164,25 +164,26 @@ class PredictionLog:
             del self._minutes[place]
 
     def _run(self) -> None:
-        while not self._stopping.wait(FLUSH_SECONDS):
-            self._attempt()
-        self._attempt()
+        stopping = False
+        while not stopping:
+            stopping = self._stopping.wait(FLUSH_SECONDS)  # and once more, to write what is left
+            try:
+                self._attempt()
+            except Exception as error:  # noqa: BLE001  predictions go on, and the next attempt may be better
+                log.warning("predictions_not_logged", **to_log(error))
 
     def _attempt(self) -> None:
-        try:
-            if time.monotonic() >= self._renew_at:
-                self._renew_at = time.monotonic() + RENEW_SECONDS
-                self.renew()
-                if time.monotonic() >= self._count_at:
-                    self._count_at = time.monotonic() + COUNT_SECONDS
-                    self.count()
-            else:
-                for (project, model), watch in self._watched.items():
-                    options = next(e.options for e in self._monitors if (e.project, e.model) == (project, model))
-                    watch.budget = options.rows_per_second
-            self.flush()
-        except Exception as error:  # noqa: BLE001  predictions go on, and the next attempt may be better
-            log.warning("predictions_not_logged", **to_log(error))
+        if time.monotonic() >= self._renew_at:
+            self._renew_at = time.monotonic() + RENEW_SECONDS
+            self.renew()
+            if time.monotonic() >= self._count_at:
+                self._count_at = time.monotonic() + COUNT_SECONDS
+                self.count()
+        else:
+            for (project, model), watch in self._watched.items():
+                options = next(e.options for e in self._monitors if (e.project, e.model) == (project, model))
+                watch.budget = options.rows_per_second
+        self.flush()
 
     def _monitored(self, project: UUID) -> Iterator[str]:
         return (each.model for each in self._monitors if each.project == project)

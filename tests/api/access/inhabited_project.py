@@ -3,9 +3,13 @@
 import json
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 from app.api.edge.examples import EXAMPLES
+from app.base.project_context import PROJECT
+from app.ml.monitoring.window_tests import StreamTest
+from app.schemas.monitoring import MonitorWindow
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = json.loads((ROOT / "app" / "openapi.json").read_text())
@@ -38,7 +42,9 @@ def inhabit(client, header):
     assert state == "succeeded"
     send("PUT", "/v1/models/species/aliases/champion", {"version": 1})
     send("POST", "/v1/models/species/predict?review=true&min_probability=0.99999", {"rows": [FLOWER]})
+    send("PUT", "/v1/models/species/monitor", {})
     return {
+        "alarm_id": raise_alarm(client.app.services.work, send("GET", "/v1/me").json()["project"]),
         "dataset_id": dataset,
         "job_id": job,
         "review_id": send("GET", "/v1/reviews").json()["items"][0]["id"],
@@ -52,6 +58,23 @@ def inhabit(client, header):
         "alias": "champion",
         "name": "confusion_heatmap",
     }
+
+
+def raise_alarm(work, project):
+    """The id of an alarm in the project, as a sweep of its monitor raises it."""
+    test = StreamTest(
+        column="probability", aspect="prediction", psi=4, p_value=1e-5, design_effect=1, evidence=1e6, alarm=True,
+        histogram=[],
+    )  # fmt: skip
+    window = MonitorWindow(version=1, start=datetime.now(UTC), seconds=3600, rows=100, threshold=9e4, tests=[test])
+    with work.across_projects() as w:
+        token = PROJECT.set(w.projects.ensure(project).id)
+    try:
+        with work() as w:
+            w.alarms.raise_drift("species", window, test)
+            return str(w.alarms.page(1, None, model="species", state=None).items[0].id)
+    finally:
+        PROJECT.reset(token)
 
 
 def requested(client, operation, parameters, headers, body=None):

@@ -166,6 +166,7 @@ def test_every_operation_leaves_one_entry_of_its_outcome(hasty, header, rows, en
         *("create_dataset", "upload_dataset", "create_file", "create_key", "rotate_key", "revoke_key"),
         *("create_session", "play_rounds", "publish_session", "create_preference", "label_review", "export_reviews"),
         *("create_project", "train_model", "predict_dataset", "move_model_alias", "cancel_job"),
+        *("put_monitor", "change_alarm", "delete_monitor"),
         *("delete_session", "delete_preference", "delete_model"),
     }
 

@@ -30,8 +30,8 @@ HEADS = [
 def found(cache, head):
     """What is the same for the head, and what is the request's own."""
     prepared = cache[head]
-    own = getattr(prepared.process, "keywords", {}).get("own")
-    return prepared.size, own and Own(*own)
+    fields = getattr(prepared.process, "keywords", {}).get("fields")
+    return prepared.size, fields and Own(*fields)
 
 
 def fresh():
