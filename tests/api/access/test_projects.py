@@ -174,7 +174,7 @@ def test_another_project_sees_nothing(guarded, alpha, beta, operation):
     if named:
         assert response.status_code in {404, 422}, response.text
         assert response.status_code == 404 or operation in EXAMPLES, response.text
-    elif operation == "list_audit_entries":  # of its own requests, whose addresses name what it asked for
+    elif operation == "list_audit_entries":  # of its own requests, which name what they sought
         actors = {item["actor"] for item in response.json()["items"]}
         assert actors <= {guarded.get("/v1/me", headers=beta).json()["key"]}
         assert requested(guarded, operation, own, header).json()["items"]
