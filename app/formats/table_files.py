@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow import csv
 
 _WHOLE = r"^-?[0-9]+$"
@@ -63,9 +62,15 @@ def _decimal(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.match_substring_regex(texts, _WHOLE), pc.binary_join_element_wise(texts, ".0", ""), texts)
 
 
+def _begin_parquet(file: Any, schema: pa.Schema) -> Any:
+    from pyarrow.parquet import ParquetWriter  # noqa: PLC0415  takes memory that serving does without
+
+    return ParquetWriter(file, schema)
+
+
 FILES = {
     "text/csv": TableFile("csv", csv.CSVWriter, _as_texts),
     "application/vnd.apache.arrow.stream": TableFile("arrow", pa.ipc.new_stream),
-    "application/vnd.apache.parquet": TableFile("parquet", pq.ParquetWriter),
+    "application/vnd.apache.parquet": TableFile("parquet", _begin_parquet),
 }
 """By media type, the usual one first."""
