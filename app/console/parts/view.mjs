@@ -1,6 +1,6 @@
 // What pages share: markup, loading, problems, tables, and how to do the same elsewhere.
 import { h } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import htm from "htm";
 import { get, readAll } from "./api.mjs";
 
@@ -98,7 +98,8 @@ export function Loaded({ from, children }) {
 
 export function Page({ title, lead, actions, how, broad, children }) {
   const heading = useRef();
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // Before the page is painted: the focus never leaves a field that someone is in already.
     document.title = `${title} · Valiant`;
     heading.current.focus({ preventScroll: true });
     window.scrollTo(0, 0);
