@@ -29,6 +29,8 @@ PREDICT, READ, ADMIN, OPERATOR = (
     _both(frozenset({scope})) for scope in (Scope.PREDICT, Scope.READ, Scope.ADMIN, Scope.OPERATOR)
 )
 READ_WRITE = Needs(READ.to_get, frozenset({Scope.WRITE}))
+_ADAPTERS: dict[Any, Any] = {}
+"""Adapters of pydantic that write responses, by type. FastAPI makes one for each route: those of jobs would take 5 MB."""
 
 
 class Router(APIRouter):
@@ -43,6 +45,8 @@ class Router(APIRouter):
         route = self.routes[-1]
         assert isinstance(route, GuardedRoute)  # noqa: S101  every route class of ours is one
         route.needs = self._needs.to_get if route.methods == {"GET"} else self._needs.to_change
+        if (field := route.response_field) is not None:
+            field._type_adapter = _ADAPTERS.setdefault(route.response_model, field._type_adapter)  # noqa: SLF001
 
     def take(self, other: APIRouter) -> None:
         """The routes of another router, after these."""
