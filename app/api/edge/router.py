@@ -30,7 +30,7 @@ PREDICT, READ, ADMIN, OPERATOR = (
 )
 READ_WRITE = Needs(READ.to_get, frozenset({Scope.WRITE}))
 _ADAPTERS: dict[Any, Any] = {}
-"""Adapters of pydantic that write responses, by type. FastAPI makes one for each route: those of jobs would take 5 MB."""
+"""Adapters of pydantic that write responses, by type. FastAPI makes one for each route: 5 MB for jobs alone."""
 
 
 class Router(APIRouter):
