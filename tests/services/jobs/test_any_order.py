@@ -104,10 +104,10 @@ def test_any_order_of_events(world):
 
 
 BREAKAGES = {
-    "no fence": ("leases._lease", lambda job_id, _: (JobRow.id == job_id, JobRow.id == job_id)),
-    "no graph": ("job_states.SOURCES", {state: set(JobState) for state in JobState}),
-    "no sweeper": ("leases.LeaseRepository.expired", lambda *_: []),
-    "a model without its success": ("leases.LeaseRepository.succeed", lambda *_, **__: None),
+    "no fence": ("jobs.leases._lease", lambda job_id, _: (JobRow.id == job_id, JobRow.id == job_id)),
+    "no graph": ("jobs.job_states.SOURCES", {state: set(JobState) for state in JobState}),
+    "no sweeper": ("jobs.leases.LeaseRepository.expired", lambda *_: []),
+    "a model without its success": ("jobs.leases.LeaseRepository.succeed", lambda *_, **__: None),
 }
 
 

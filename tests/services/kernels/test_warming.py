@@ -64,7 +64,7 @@ def test_processes_compile_everything_that_predictions_need_and_readers_compile_
     assert left[0].startswith("compiling (once on this machine)")
     assert list(warming.warm(serving=True)) == []
     read = (
-        "from app import warming; warming._import_kernels(serving=True)\n"
+        "from app.services.kernels import warming; warming._import_kernels(serving=True)\n"
         "from app.ml.numerics import jit\n"
         "from app.ml.numerics.compiled_kernels import is_serving\n"
         "assert all(kernel.read() for kernel in jit.kernels() if is_serving(kernel))\n"
@@ -77,7 +77,7 @@ def test_processes_compile_everything_that_predictions_need_and_readers_compile_
 def warmed_modules():
     """Names of the modules whose kernels `valiant warm` compiles."""
     program = (
-        "from app import warming; warming._import_kernels(serving=False)\n"
+        "from app.services.kernels import warming; warming._import_kernels(serving=False)\n"
         "from app.ml.numerics import jit\n"
         "print(*{kernel.__module__ for kernel in jit.kernels()})"
     )
