@@ -22,8 +22,8 @@ ROOMS = ("health", "open_inference", "predictions", "prometheus", "queries")
 USED = frozenset(
     {
         "host", "port", "hosts", "auth", "allow_anonymous", "cors_origins", "tls_cert", "tls_key", "log_level",
-        "log_requests", "fast_path", "drain_seconds", "request_grace_seconds", "upload_timeout_seconds", "max_file_bytes",
-        "max_body_bytes", "max_json_depth", "max_predict_rows", "max_predictions", "predict_threads",
+        "log_requests", "fast_path", "drain_seconds", "request_grace_seconds", "upload_timeout_seconds",
+        "max_file_bytes", "max_body_bytes", "max_json_depth", "max_predict_rows", "max_predictions", "predict_threads",
         "max_waiting_predictions", "batch_rows", "batch_wait_seconds", "model_memory_bytes", "parse_memory_bytes",
         "database_pool", "processor", "kernels", "warm",
     }
