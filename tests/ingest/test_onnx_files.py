@@ -75,10 +75,10 @@ def test_a_classifier_keeps_its_classes_and_probabilities(tmp_path, kind, zipmap
     fitted = linear_model.LogisticRegression(max_iter=10_000).fit(X, GRAPES)
     model = model_of(exported(fitted, X.shape[1], kind, zipmap=zipmap), tmp_path)
     assert model.classes == tuple(fitted.classes_)
-    found = predicted(model, X)
+    predictions = predicted(model, X)
     tolerance = 1e-4 if kind == "Float" else 1e-12  # 32 bits beside numbers up to 1,680
-    np.testing.assert_allclose(found.probabilities, fitted.predict_proba(X), atol=tolerance)
-    assert [model.classes[int(code)] for code in found.values] == fitted.predict(X).tolist()
+    np.testing.assert_allclose(predictions.probabilities, fitted.predict_proba(X), atol=tolerance)
+    assert [model.classes[int(code)] for code in predictions.values] == fitted.predict(X).tolist()
 
 
 def test_a_network_without_labels_has_classes_by_number(tmp_path):
@@ -100,9 +100,9 @@ def test_columns_may_be_inputs_of_their_own(tmp_path):
 
 
 def test_a_number_may_be_missing_where_the_graph_fills_it(tmp_path):
-    known = [helper.make_node("IsNaN", ["x"], ["m"]), helper.make_node("Where", ["m", "zero", "x"], ["full"])]
+    nodes = [helper.make_node("IsNaN", ["x"], ["m"]), helper.make_node("Where", ["m", "zero", "x"], ["full"])]
     zero = helper.make_tensor("zero", FLOAT, [], [0.0])
-    fills = graph_of([*known, helper.make_node("ReduceSum", ["full", "axes"], ["y"])], constants=[zero, axes(1)])
+    fills = graph_of([*nodes, helper.make_node("ReduceSum", ["full", "axes"], ["y"])], constants=[zero, axes(1)])
     takes, needs = model_of(fills, tmp_path), model_of(graph_of([summed()], constants=[axes(1)]), tmp_path)
     assert predicted(takes, np.array([[np.nan, 2.0]])).values.tolist() == [2]
     assert [column.nullable for column in takes.inputs] == [True, True]
@@ -215,11 +215,11 @@ def test_forty_models_predict_10000_rows_as_their_library(tmp_path, name, kind, 
     session = runtime.InferenceSession(graph.SerializeToString())
     theirs = session.run(None, {"X": rows.astype(np.float32 if kind == "Float" else np.float64)})
     model = model_of(graph, tmp_path)
-    found = predicted(model, rows)
-    if found.probabilities is None:
-        expected, ours = np.asarray(theirs[0], np.float64).ravel(), found.values
+    predictions = predicted(model, rows)
+    if predictions.probabilities is None:
+        expected, ours = np.asarray(theirs[0], np.float64).ravel(), predictions.values
     else:
-        expected, ours = np.asarray(theirs[1], np.float64), found.probabilities
+        expected, ours = np.asarray(theirs[1], np.float64), predictions.probabilities
         clear = np.abs(np.diff(np.sort(ours, axis=1)[:, -2:]))[:, 0] > 1e-6
         codes = ours.argmax(axis=1)
         assert [model.classes[code] for code in codes[clear]] == theirs[0][clear].tolist()
@@ -249,11 +249,11 @@ def test_an_export_of_this_service_comes_back_as_the_same_model(tmp_path, traine
     again = imported(parsed, Naming(None, None, None, "target"), {})
     assert [column.name for column in again.inputs] == [column.name for column in version.inputs]
     raw = np.random.default_rng(3).normal(size=(200, 3))
-    one, other = version.predict_raw(raw), again.predict_raw(raw)
+    ours, other = version.predict_raw(raw), again.predict_raw(raw)
     assert again.classes == version.classes
-    np.testing.assert_allclose(other.values, one.values, rtol=1e-12)
+    np.testing.assert_allclose(other.values, ours.values, rtol=1e-12)
     if version.classes:
-        np.testing.assert_allclose(other.probabilities, one.probabilities, rtol=1e-12)
+        np.testing.assert_allclose(other.probabilities, ours.probabilities, rtol=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -58,8 +58,8 @@ def arrays_of(algorithm, params, data, threads):
 )
 def test_a_fit_has_the_same_bytes_for_any_number_of_threads(monkeypatch, name, task, classes, options):
     monkeypatch.setattr(row_blocks, "SECTION_ROWS", 400)
-    monkeypatch.setattr(gradient_trees, "MANY", 1000)
-    monkeypatch.setattr(losses, "MANY", 1000)
+    monkeypatch.setattr(gradient_trees, "MIN_PARALLEL_ROWS", 1000)
+    monkeypatch.setattr(losses, "MIN_PARALLEL_ROWS", 1000)
     monkeypatch.setattr(bounds, "MAX_DIRECT_CELLS", 0)
     monkeypatch.setattr(bounds, "MANY_NEAR", 0)
     monkeypatch.setattr(cross_entropy, "CELLS", 5_000)

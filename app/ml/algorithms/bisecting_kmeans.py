@@ -223,12 +223,12 @@ def _seconds(params: BisectingKMeans, size: Size) -> float:
 
 
 def to_tensor(params: BisectingKMeans, state: State, x: Tensor) -> Tensor:
-    found = {node: x.repeated(np.array([float(label)])) for node, label in enumerate(state.labels.tolist())}
+    labels_by_node = {node: x.repeated(np.array([float(label)])) for node, label in enumerate(state.labels.tolist())}
     for node, left in reversed([*enumerate(state.children.tolist())]):
         if left:
             is_right = nearest_place(state.centres[left : left + 2], x).to_numbers() > 0.0
-            found[node] = found[left + 1].where(is_right, found[left])
-    return found[0].to_integers()
+            labels_by_node[node] = labels_by_node[left + 1].where(is_right, labels_by_node[left])
+    return labels_by_node[0].to_integers()
 
 
 ALGORITHM = Algorithm(

@@ -168,8 +168,8 @@ def _state(trees: list[Trees], gains: list[Vector], base: Vector, classes: int, 
     d, k = data.x.shape[1], len(base)
     if not trees:  # one class needs no split
         return State(no_trees(data.levels, k), base, classes, np.zeros(d))
-    apart = [tree._replace(values=tree.values * np.eye(k)[place % k]) for place, tree in enumerate(trees)]
-    return State(together(apart), base, classes, gathered(gains[: len(trees)], trees, d))
+    widened = [tree._replace(values=tree.values * np.eye(k)[place % k]) for place, tree in enumerate(trees)]
+    return State(together(widened), base, classes, gathered(gains[: len(trees)], trees, d))
 
 
 def predict(params: GradientBoosting, state: State, x: Matrix) -> NDArray[np.float64]:

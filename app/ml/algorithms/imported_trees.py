@@ -145,9 +145,9 @@ def sum_tensor(params: ImportedTrees, state: State, x: Tensor) -> Tensor:
         return sums / counts + state.base
     leaves, parts = tree_values(state.trees, x), []
     for c in range(k):
-        own = leaves[np.flatnonzero(state.output == c)]
+        class_leaves = leaves[np.flatnonzero(state.output == c)]
         first = x.repeated(np.zeros(1) if params.average else state.base[c : c + 1])
-        parts.append(first.beside(own).sum_in_order("float32"))
+        parts.append(first.beside(class_leaves).sum_in_order("float32"))
     total = parts[0].beside(*parts[1:])
     return total / np.bincount(state.output, minlength=k) + state.base if params.average else total
 

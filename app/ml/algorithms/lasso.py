@@ -131,21 +131,23 @@ def fit(params: Lasso, data: Data, context: Context) -> Fit[State]:
     left = _left_out(params, len(data.x), context.rng)
     design, folds = designs(data, left, free=_free(params), pulled=_pulled(params))
     penalties = _penalties(params, design)
-    found = _follow(params, design.problem, penalties)
+    solutions = _follow(params, design.problem, penalties)
     errors = spreads = np.zeros(0)
     if params.selection == "bound":
-        penalties, found, chosen = at_bound(
-            design.problem, penalties, found, params.bound, tol=params.tol, max_iter=params.max_iter
+        penalties, solutions, chosen = at_bound(
+            design.problem, penalties, solutions, params.bound, tol=params.tol, max_iter=params.max_iter
         )
     elif params.selection == "fixed":
         chosen = len(penalties) - 1
     else:
         errors, spreads = _cross_validate(params, data, folds, penalties, context.progress)
         chosen = by_rule(errors, spreads, params.selection)
-    coefs, intercepts = _coefficients(params, design, found.coefs)
-    path = Path(penalties / (2 * design.weight), coefs, found.gaps, errors, spreads, chosen)
-    converged = bool((found.gaps <= params.tol).all())
-    return Fit(State(coefs[chosen].copy(), np.asarray(intercepts[chosen]), path), converged, int(found.sweeps.sum()))
+    coefs, intercepts = _coefficients(params, design, solutions.coefs)
+    path = Path(penalties / (2 * design.weight), coefs, solutions.gaps, errors, spreads, chosen)
+    converged = bool((solutions.gaps <= params.tol).all())
+    return Fit(
+        State(coefs[chosen].copy(), np.asarray(intercepts[chosen]), path), converged, int(solutions.sweeps.sum())
+    )
 
 
 def predict(params: Lasso, state: State, x: Matrix) -> Vector:
@@ -212,12 +214,12 @@ def _coefficients(params: Lasso, design: Design, coefs: Matrix) -> tuple[Matrix,
 def _penalties(params: Lasso, design: Design) -> Vector:
     """From the first one down, or down to the one that is given; beside the sum of squared residuals."""
     largest, lowest = design.problem.largest, REACH
-    given = 1.0 if params.l1 is None else 2 * design.weight * params.l1
+    penalty = 1.0 if params.l1 is None else 2 * design.weight * params.l1
     if params.selection == "fixed" and largest > 0:
-        lowest = float(np.clip(given / largest, REACH, 1.0))
+        lowest = float(np.clip(penalty / largest, REACH, 1.0))
     grid = largest * np.geomspace(1, lowest, STEPS) if largest > 0 else np.ones(1)
     if params.selection == "fixed":
-        grid = np.append(grid[grid > given * (1 + 1e-9)], given)
+        grid = np.append(grid[grid > penalty * (1 + 1e-9)], penalty)
     return np.unique(grid)[::-1].copy()
 
 
@@ -248,8 +250,8 @@ def _cross_validate(
     losses = np.empty((len(folds), len(penalties)))
     for k, (rows, make) in enumerate(folds):
         design = make()
-        found = _follow(params, design.problem, penalties * design.weight / data.weights.sum(), rough=True)
-        losses[k] = mean_losses(data, rows, *_coefficients(params, design, found.coefs))
+        solutions = _follow(params, design.problem, penalties * design.weight / data.weights.sum(), rough=True)
+        losses[k] = mean_losses(data, rows, *_coefficients(params, design, solutions.coefs))
         progress((k + 1) / len(folds))
     return losses.mean(axis=0), losses.std(axis=0, ddof=1) / np.sqrt(len(folds))
 

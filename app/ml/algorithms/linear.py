@@ -91,24 +91,24 @@ class State(NamedTuple):
 
 
 def fit(params: Linear, data: Data, context: Context) -> Fit[State]:
-    found, factor = least_squares(data.x, data.signs, data.weights, params.fit_intercept)
-    coef, intercept, square = found.coef, found.intercept, found.square
+    solution, factor = least_squares(data.x, data.signs, data.weights, params.fit_intercept)
+    coef, intercept, square = solution.coef, solution.intercept, solution.square
     if data.task is Task.REGRESSION:
         coef, intercept, square = coef[:, 0], np.asarray(intercept[0]), np.asarray(square[0])
     weight, log_weight = float(data.weights.sum()), float(np.log(data.weights).sum())
     state = State(
         coef,
         intercept,
-        found.rank,
-        found.condition,
+        solution.rank,
+        solution.condition,
         len(data.x),
         square,
         weight,
         log_weight,
-        found.mean,
+        solution.mean,
         factor,
     )
-    return Fit(state, iterations=1, warnings=_warnings(params, found, data))
+    return Fit(state, iterations=1, warnings=_warnings(params, solution, data))
 
 
 def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
@@ -118,8 +118,8 @@ def predict(params: Linear, state: State, x: Matrix) -> Vector | Matrix:
 
 def interval(params: Linear, state: State, x: Matrix, confidence: float) -> Matrix:
     """Interval of the mean at x, or of a new row with its noise; unbounded where the noise cannot be estimated."""
-    own = 1.0 if params.interval_of == "observation" else 0.0
-    reach = _inference(params, state).reach(x - state.mean, confidence, own)
+    noise_share = 1.0 if params.interval_of == "observation" else 0.0
+    reach = _inference(params, state).reach(x - state.mean, confidence, noise_share)
     middle = predict(params, state, x)
     return np.column_stack([middle - reach, middle + reach])
 
@@ -158,7 +158,7 @@ def _inference(params: Linear, state: State) -> Inference:
     )
 
 
-def _warnings(params: Linear, found: Solution, data: Data) -> list[str]:
+def _warnings(params: Linear, solution: Solution, data: Data) -> list[str]:
     warnings = []
     n, directions = len(data.x), data.directions(intercept=params.fit_intercept)
     if n <= (parameters := directions + params.fit_intercept):
@@ -166,14 +166,14 @@ def _warnings(params: Linear, found: Solution, data: Data) -> list[str]:
             f"{n} rows for {parameters} parameters: the fit runs through all of them and swings freely between; "
             "use fewer inputs or ridge."
         )
-    if found.rank < directions:
+    if solution.rank < directions:
         warnings.append(
-            f"The inputs span only {found.rank} of {directions} dimensions: use ridge, or drop the dependent ones."
+            f"The inputs span only {solution.rank} of {directions} dimensions: use ridge, or drop the dependent ones."
         )
-    elif found.rank == data.x.shape[1] and found.condition >= ILL_CONDITIONED:
+    elif solution.rank == data.x.shape[1] and solution.condition >= ILL_CONDITIONED:
         warnings.append(
-            f"The inputs are nearly dependent (condition number {found.condition:.1e}, numerical rank {found.rank}): "
-            "use ridge for coefficients that small changes of the data leave alone."
+            f"The inputs are nearly dependent (condition number {solution.condition:.1e}, numerical rank "
+            f"{solution.rank}): use ridge for coefficients that small changes of the data leave alone."
         )
     return warnings
 

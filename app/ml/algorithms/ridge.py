@@ -136,12 +136,12 @@ def fit(params: Ridge, data: Data, context: Context) -> Fit[State]:
 
 
 def _of_texts(params: Ridge, rows: SparseRows, data: Data) -> Fit[State]:
-    found = sparse_ridge(rows, data.signs, data.weights, params.l2, intercept=params.fit_intercept)
-    coef, intercept = found.coef, found.intercept
+    solution = sparse_ridge(rows, data.signs, data.weights, params.l2, intercept=params.fit_intercept)
+    coef, intercept = solution.coef, solution.intercept
     if data.task is Task.REGRESSION:
         coef, intercept = coef[:, 0], intercept[0]
-    state = State(coef, np.asarray(intercept), found.rank, found.condition)
-    return Fit(state, found.converged, found.iterations)
+    state = State(coef, np.asarray(intercept), solution.rank, solution.condition)
+    return Fit(state, solution.converged, solution.iterations)
 
 
 def faults(params: Ridge, inputs: Inputs) -> Iterator[Fault]:

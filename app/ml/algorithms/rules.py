@@ -296,12 +296,12 @@ def _conflicts(rules: Sequence[Rule], data: Data) -> Matrix:
 
 
 def to_tensor(params: RuleSet, state: State, x: Tensor) -> Tensor:
-    found = x.repeated(state.otherwise)
+    probabilities = x.repeated(state.otherwise)
     for rule in reversed(state.rules):  # so that the first rule decides
         fires = [condition_tensor(test, x) for test in rule.tests]
         shares = x.repeated(rule.shares)
-        found = shares.where(all_of(fires), found) if fires else shares
-    return found
+        probabilities = shares.where(all_of(fires), probabilities) if fires else shares
+    return probabilities
 
 
 ALGORITHM = Algorithm(

@@ -48,7 +48,7 @@ class TensorGraph:
     def compute(self, operator: str, inputs: Sequence[Operand], width: int, **attributes: Any) -> "Tensor":
         """The result of an operation; width: the number of its columns."""
         tensors = [self.tensor(operand) for operand in inputs]
-        return self._appended(Operation(operator, tuple(one.place for one in tensors), attributes), width)
+        return self._appended(Operation(operator, tuple(tensor.place for tensor in tensors), attributes), width)
 
     def tensor(self, operand: Operand) -> "Tensor":
         """The operand in this graph."""
@@ -168,8 +168,10 @@ class Tensor:
 
     def where(self, truths: "Tensor", other: Operand) -> "Tensor":
         """These numbers where the truths hold, else the others."""
-        rest = self.graph.tensor(other)
-        return self.graph.compute("Where", [truths, self, rest], max(self.width, rest.width, truths.width))
+        alternative = self.graph.tensor(other)
+        return self.graph.compute(
+            "Where", [truths, self, alternative], max(self.width, alternative.width, truths.width)
+        )
 
     def to_numbers(self) -> "Tensor":
         """Truths as 1 and 0, whole numbers as numbers."""
@@ -184,7 +186,7 @@ class Tensor:
         parts = [self, *others]
         if len(parts) == 1:
             return self
-        return self.graph.compute("Concat", parts, sum(one.width for one in parts), axis=COLUMNS)
+        return self.graph.compute("Concat", parts, sum(part.width for part in parts), axis=COLUMNS)
 
     def repeated(self, values: NDArray[np.float64]) -> "Tensor":
         """The same row (k,) for each row, whatever these numbers are."""

@@ -29,8 +29,8 @@ class ExportedGraph(NamedTuple):
 
 def export_graph(model: Model) -> ExportedGraph:
     """Raises ExportUnsupported, which names the part that has no operators."""
-    found = model.algorithm.graph
-    if found is None:
+    to_tensor = model.algorithm.graph
+    if to_tensor is None:
         raise ExportUnsupported(f"The predictions of {model.name} have no graph of tensor operations.")
     if not model.inputs:
         raise ExportUnsupported("The model has no columns as inputs.")
@@ -39,7 +39,7 @@ def export_graph(model: Model) -> ExportedGraph:
     graph = TensorGraph()
     columns = [_input_tensor(graph, column, code) for column, code in zip(model.inputs, _absent(model), strict=True)]
     raw = columns[0].beside(*columns[1:])
-    result = found(model.params, model.state, matrix_tensor(model.preparation, raw))
+    result = to_tensor(model.params, model.state, matrix_tensor(model.preparation, raw))
     size = sum(value.nbytes for value in graph.values if isinstance(value, np.ndarray))
     if size > MAX_BYTES:
         raise ExportUnsupported(f"The model's arrays have {size:,} bytes; at most {MAX_BYTES:,} can be exported.")
@@ -72,8 +72,8 @@ def _outputs(model: Model, result: Tensor) -> dict[str, Tensor]:
     code = result.first_largest()
     if result.width == 2:
         code = (result[[1]] > result[[0]]).to_numbers().to_integers()
-    known = ~result.reduce("ReduceSum").apply("IsNaN")
-    named = code.among(labels).where(known, result.graph.constant(undefined))
+    is_defined = ~result.reduce("ReduceSum").apply("IsNaN")
+    named = code.among(labels).where(is_defined, result.graph.constant(undefined))
     return {"predict": _without_axis(named), "predict_proba": result}
 
 

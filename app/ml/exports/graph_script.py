@@ -42,20 +42,20 @@ def run_graph(
     return {name: values[place] for name, place in outputs.items()}
 
 
-def tree_ensemble(x: Any, *trees: Any, apart: bool, whole: bool) -> Any:
-    """Sums (n, k) of the values of all trees, or apart (n, T) the first value of each.
+def tree_ensemble(x: Any, *trees: Any, by_tree: bool, whole: bool) -> Any:
+    """Sums (n, k) of the values of all trees, or by tree (n, T) the first value of each.
 
     A row with a missing value may go both ways, in parts; whole: it has NaN then.
     """
     root, column, threshold, left, missing, share, levels, members, values = trees
-    out = np.zeros((len(x), len(root) if apart else values.shape[1]))
+    out = np.zeros((len(x), len(root) if by_tree else values.shape[1]))
     for number, start in enumerate(root.tolist()):
         ends: list[tuple[int, Any, Any]] = [(start, np.arange(len(x)), None)]
         while ends:
             node, rows, part = ends.pop()
             if column[node] < 0:
-                target = slice(number, number + 1) if apart else slice(None)
-                value = values[left[node], :1] if apart else values[left[node]]
+                target = slice(number, number + 1) if by_tree else slice(None)
+                value = values[left[node], :1] if by_tree else values[left[node]]
                 out[rows, target] += value if part is None else np.nan if whole else part[:, None] * value
                 continue
             cells, below, first = x[rows, column[node]], int(left[node]), float(threshold[node])
@@ -73,10 +73,10 @@ def tree_ensemble(x: Any, *trees: Any, apart: bool, whole: bool) -> Any:
                 ways += [(below, gone, float(share[node])), (below + 1, gone, 1 - float(share[node]))]
             for child, which, weight in reversed(ways):
                 if which.any():
-                    own = part if part is None else part[which]
+                    child_part = part if part is None else part[which]
                     if missing[node] < 0 and which is gone:
-                        own = np.full(int(which.sum()), weight) if own is None else own * weight
-                    ends.append((child, rows[which], own))
+                        child_part = np.full(int(which.sum()), weight) if child_part is None else child_part * weight
+                    ends.append((child, rows[which], child_part))
     return out
 
 
@@ -171,11 +171,11 @@ def predict_table(document: Mapping[str, Any], arrays: Sequence[Any], table: Map
 
 def _column(name: str, kind: str, cells: list[Any]) -> Any:
     """(n, 1) numbers or texts."""
-    known = [None if cell is None or cell == "" or cell != cell else cell for cell in cells]  # noqa: PLR0124 - NaN
+    entries = [None if cell is None or cell == "" or cell != cell else cell for cell in cells]  # noqa: PLR0124 - NaN
     if kind == "text":
-        return np.array(["" if cell is None else str(cell) for cell in known], np.str_).reshape(-1, 1)
+        return np.array(["" if cell is None else str(cell) for cell in entries], np.str_).reshape(-1, 1)
     try:
-        return np.array([np.nan if cell is None else _number(kind, cell) for cell in known], float).reshape(-1, 1)
+        return np.array([np.nan if cell is None else _number(kind, cell) for cell in entries], float).reshape(-1, 1)
     except ValueError as error:
         raise SystemExit(f"{name}: {error}") from None
 
@@ -195,9 +195,9 @@ def _number(kind: str, cell: Any) -> float:
 def check_golden_rows(document: Mapping[str, Any], arrays: Sequence[Any]) -> int:
     """Their number; raises SystemExit unless they have the predictions that the service gave."""
     golden = document["golden"]
-    found = predict_table(document, arrays, golden["columns"])
+    predictions = predict_table(document, arrays, golden["columns"])
     for name, listed in golden["outputs"].items():
-        values, expected = found[name], np.array(listed)
+        values, expected = predictions[name], np.array(listed)
         if values.dtype.kind in "US":
             same = bool((values == expected).all())
         else:
@@ -220,13 +220,13 @@ def run_script(arguments: Sequence[str], document: Mapping[str, Any], arrays: Se
     with open(arguments[0], newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a script of few imports
         names, *rows = list(csv.reader(file)) or [[]]
     table = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    found = predict_table(document, arrays, table)
+    predictions = predict_table(document, arrays, table)
     heads: list[str] = []
     columns: list[list[Any]] = []
-    for name, values in found.items():
+    for name, values in predictions.items():
         several = values.reshape(len(values), -1)
-        of = document["classes"] if name == "predict_proba" else range(several.shape[1])
-        heads += [name] if values.ndim == 1 else [f"{name}:{part}" for part in of]
+        suffixes = document["classes"] if name == "predict_proba" else range(several.shape[1])
+        heads += [name] if values.ndim == 1 else [f"{name}:{part}" for part in suffixes]
         columns += several.T.tolist()
     writer = csv.writer(sys.stdout)
     writer.writerow(heads)

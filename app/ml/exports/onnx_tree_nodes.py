@@ -11,7 +11,7 @@ from app.ml.contract.algorithm import Matrix
 AT_MOST, MEMBER = 0, 6
 """Modes of nodes: x <= split, and whether x is among members."""
 SUM = 1
-LARGEST = float(np.finfo(np.float64).max)
+MAX_FLOAT = float(np.finfo(np.float64).max)
 """No number but NaN is not at most as large."""
 
 
@@ -35,15 +35,15 @@ class _Arrays(NamedTuple):
     values: Matrix
 
 
-def tree_nodes(onnx: Any, arrays: list[Any], *, apart: bool) -> TreeNodes:
-    """arrays: as the operation TreeEnsemble has them. apart: the value of every tree, not their sum.
+def tree_nodes(onnx: Any, arrays: list[Any], *, by_tree: bool) -> TreeNodes:
+    """arrays: as the operation TreeEnsemble has them. by_tree: the value of every tree, not their sum.
 
     A row whose missing value would go to both children gets NaN: the operator has no such node.
     """
     trees = _Arrays(*arrays)
-    single = apart or bool((np.count_nonzero(trees.values, axis=1) <= 1).all())
-    builder = _Builder(trees, by_tree=apart or not single)
-    if apart:
+    single = by_tree or bool((np.count_nonzero(trees.values, axis=1) <= 1).all())
+    builder = _Builder(trees, by_tree=by_tree or not single)
+    if by_tree:
         weights = trees.values[:, 0]
     elif single:
         weights = trees.values[np.arange(len(trees.values)), np.abs(trees.values).argmax(axis=1)]
@@ -54,7 +54,7 @@ def tree_nodes(onnx: Any, arrays: list[Any], *, apart: bool) -> TreeNodes:
         builder.add_tree(number, root, weights, gap)
     outputs = trees.root.size if builder.by_tree else trees.values.shape[1]
     padded = None if single else np.vstack([trees.values, np.full(trees.values.shape[1], math.nan)])
-    return TreeNodes(builder.attributes(onnx, outputs), padded, builder.has_gaps and outputs > 1 and not apart)
+    return TreeNodes(builder.attributes(onnx, outputs), padded, builder.has_gaps and outputs > 1 and not by_tree)
 
 
 class _Builder:
@@ -87,46 +87,46 @@ class _Builder:
             return
         ends: list[tuple[int, int, int]] = [(root, -1, 0)]
         while ends:
-            at, parent, side = ends.pop()
-            self.has_gaps |= at < 0
-            if at < 0 or column[at] < 0:
-                target = self._target(number, at)
-                made, is_leaf = self._leaf(target, gap if at < 0 else float(weights[trees.left[at]])), 1
+            tree_node, parent, side = ends.pop()
+            self.has_gaps |= tree_node < 0
+            if tree_node < 0 or column[tree_node] < 0:
+                target = self._target(number, tree_node)
+                made, is_leaf = self._leaf(target, gap if tree_node < 0 else float(weights[trees.left[tree_node]])), 1
             else:
-                made, is_leaf = self._split(at, ends), 0
+                made, is_leaf = self._split(tree_node, ends), 0
             if parent >= 0:
                 self._below[parent][side : side + 2] = made, is_leaf
 
-    def _target(self, number: int, at: int) -> int:
+    def _target(self, number: int, tree_node: int) -> int:
         if self.by_tree:
             return number
-        return 0 if at < 0 else int(self._targets[self._trees.left[at]])
+        return 0 if tree_node < 0 else int(self._targets[self._trees.left[tree_node]])
 
-    def _split(self, at: int, ends: list[tuple[int, int, int]]) -> int:
+    def _split(self, tree_node: int, ends: list[tuple[int, int, int]]) -> int:
         """The inner node, or the first of two, of a node; its children are put on the list."""
         trees = self._trees
-        left, missing, column = int(trees.left[at]), int(trees.missing[at]), int(trees.column[at])
-        known_only = math.isinf(trees.threshold[at])
+        left, missing, column = int(trees.left[tree_node]), int(trees.missing[tree_node]), int(trees.column[tree_node])
+        known_only = math.isinf(trees.threshold[tree_node])
         aside = left + missing if missing >= 0 else -1
         if known_only:
-            node = self._node(column, LARGEST, AT_MOST, tracks=False)
+            node = self._node(column, MAX_FLOAT, AT_MOST, tracks=False)
             ends += [(aside, node, 2), (left, node, 0)]
             return node
         if missing in {0, 1}:
-            node = first = self._test(at, column, tracks=missing == 0)
+            node = first = self._test(tree_node, column, tracks=missing == 0)
         else:
-            first = self._node(column, LARGEST, AT_MOST, tracks=False)
-            node = self._test(at, column, tracks=False)
+            first = self._node(column, MAX_FLOAT, AT_MOST, tracks=False)
+            node = self._test(tree_node, column, tracks=False)
             self._below[first][:2] = node, 0
             ends.append((aside, first, 2))
         ends += [(left + 1, node, 2), (left, node, 0)]
         return first
 
-    def _test(self, at: int, column: int, *, tracks: bool) -> int:
+    def _test(self, tree_node: int, column: int, *, tracks: bool) -> int:
         trees, levels = self._trees, int(self._trees.levels[column])
         if not levels:
-            return self._node(column, float(trees.threshold[at]), AT_MOST, tracks=tracks)
-        start = int(trees.threshold[at])
+            return self._node(column, float(trees.threshold[tree_node]), AT_MOST, tracks=tracks)
+        start = int(trees.threshold[tree_node])
         among = np.flatnonzero(trees.members[start : start + levels])
         if not among.size:
             return self._node(column, -1.0, AT_MOST, tracks=tracks)
@@ -154,7 +154,7 @@ class _Builder:
         def doubles(name: str, values: list[float]) -> Any:
             return helper.make_tensor(name, proto.DOUBLE, [len(values)], values)
 
-        found: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "tree_roots": self._roots,
             "n_targets": outputs,
             "aggregate_function": SUM,
@@ -170,4 +170,4 @@ class _Builder:
             "leaf_targetids": self._leaf_targets,
             "leaf_weights": doubles("leaf_weights", self._leaf_weights),
         }
-        return found | ({"membership_values": doubles("members", self._members)} if self._members else {})
+        return attributes | ({"membership_values": doubles("members", self._members)} if self._members else {})

@@ -142,7 +142,7 @@ class _Writer:
 
     def _write_trees(self, name: str, value: Operation) -> None:
         arrays = [self._exported.graph.values[place] for place in value.inputs[1:]]
-        written = tree_nodes(self._onnx, arrays, apart=bool(value.attributes["apart"]))
+        written = tree_nodes(self._onnx, arrays, by_tree=bool(value.attributes["by_tree"]))
         rows, parts = self._name(value.inputs[0]), []
         if written.values is None and not written.spreads:
             self._node("TreeEnsemble", [rows], [name], **written.attributes)

@@ -53,8 +53,8 @@ def compare_numpy(model: Model, exported: ExportedGraph, raw: Matrix) -> Parity:
     """With the operations of the script. Raises ExportMismatch."""
     steps, arrays = graph_steps(exported)
     outputs = {name: tensor.place for name, tensor in exported.outputs.items()}
-    found = run_graph(steps, arrays, outputs, input_columns(exported.inputs, raw))
-    return _compared(model, found, raw, f"numpy {np.__version__}")
+    predictions = run_graph(steps, arrays, outputs, input_columns(exported.inputs, raw))
+    return _compared(model, predictions, raw, f"numpy {np.__version__}")
 
 
 def compare_onnx(model: Model, exported: ExportedGraph, content: bytes, raw: Matrix) -> Parity:
@@ -72,15 +72,15 @@ def compare_onnx(model: Model, exported: ExportedGraph, content: bytes, raw: Mat
         for name, column in input_columns(exported.inputs, raw).items()
     }
     names = [output.name for output in session.get_outputs()]
-    found = dict(zip(exported.outputs, session.run(names, feed), strict=True))
-    return _compared(model, found, raw, f"onnxruntime {runtime.__version__}")
+    predictions = dict(zip(exported.outputs, session.run(names, feed), strict=True))
+    return _compared(model, predictions, raw, f"onnxruntime {runtime.__version__}")
 
 
-def _compared(model: Model, found: Mapping[str, Any], raw: Matrix, engine: str) -> Parity:
+def _compared(model: Model, predictions: Mapping[str, Any], raw: Matrix, engine: str) -> Parity:
     predicted = model.predict_raw(raw)
     numbers = predicted.values if predicted.probabilities is None else predicted.probabilities
     ours = numbers.reshape(len(raw), -1).astype(np.float64)
-    theirs = np.asarray(found["predict" if predicted.probabilities is None else "predict_proba"])
+    theirs = np.asarray(predictions["predict" if predicted.probabilities is None else "predict_proba"])
     theirs = theirs.reshape(len(raw), -1).astype(np.float64)
     gaps = (np.isnan(raw) | (np.isin(raw, UNSEEN) & model.preparation.codes.categorical)).any(axis=1)
     undefined = np.isnan(theirs).all(axis=1) & ~np.isnan(ours).all(axis=1) & gaps
@@ -90,12 +90,14 @@ def _compared(model: Model, found: Mapping[str, Any], raw: Matrix, engine: str) 
     with np.errstate(invalid="ignore"):
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         size = np.abs(np.where(np.isfinite(ours), ours, 0.0)).max(axis=0, initial=1e-300)
-        apart = np.where(same, 0.0, np.abs(ours - theirs) / size)
-    largest = float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
+        differences = np.where(same, 0.0, np.abs(ours - theirs) / size)
+    largest = float(np.where(np.isnan(differences), np.inf, differences).max(initial=0.0))
     if largest > TOLERANCE:
         raise ExportMismatch(f"The largest difference to {engine} is {largest:.3g} of the largest number.")
     if predicted.probabilities is not None:
-        _demand_labels(model, predicted.values[~undefined], np.asarray(found["predict"])[~undefined], ours, engine)
+        _demand_labels(
+            model, predicted.values[~undefined], np.asarray(predictions["predict"])[~undefined], ours, engine
+        )
     return Parity(len(raw), engine, largest, int(undefined.sum()))
 
 
@@ -127,6 +129,6 @@ def _column(column: InputColumn, values: Any) -> Any:
         return np.ascontiguousarray(values)[:, None]
     other = "".join(["?", *column.levels])[:1000]  # longer than any of them
     names = np.array([*column.levels, other, ""], np.str_)
-    known = (values >= 0) & (values < len(column.levels))
-    places = np.where(np.isnan(values), len(names) - 1, np.where(known, values, len(column.levels)))
+    is_level = (values >= 0) & (values < len(column.levels))
+    places = np.where(np.isnan(values), len(names) - 1, np.where(is_level, values, len(column.levels)))
     return names[places.astype(np.intp)][:, None]

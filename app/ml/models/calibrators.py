@@ -26,15 +26,17 @@ def calibrated(calibrators: Calibrators, algorithm: Algorithm[Any, Any]) -> Algo
 
     def predict(params: Any, state: Any, x: Matrix) -> Matrix:
         probabilities = fitted(params, state, x)
-        for one in calibrators:
-            probabilities = mapped(one, probabilities)
+        for calibrator in calibrators:
+            probabilities = mapped(calibrator, probabilities)
         return probabilities
 
     graph = algorithm.graph
 
     def to_tensor(params: Any, state: Any, x: Tensor) -> Tensor:
         shares = graph(params, state, x)  # type: ignore[misc]  # called only if there
-        return reduce(lambda found, calibrator: calibrator_tensor(calibrator, found), calibrators, shares)
+        return reduce(
+            lambda probabilities, calibrator: calibrator_tensor(calibrator, probabilities), calibrators, shares
+        )
 
     return replace(algorithm, predict=predict, graph=graph and to_tensor, degrees=lambda _: False)
 
@@ -43,21 +45,21 @@ def packed(calibrators: Calibrators, path: str, arrays: dict[str, NDArray[Any]])
     """Fields of a document, none without calibrators; arrays go into `arrays` under this path."""
     if not calibrators:
         return {}
-    for number, one in enumerate(calibrators):
-        arrays |= {f"{path}{CALIBRATED}{number}.{name}": array for name, array in one._asdict().items()}
+    for number, calibrator in enumerate(calibrators):
+        arrays |= {f"{path}{CALIBRATED}{number}.{name}": array for name, array in calibrator._asdict().items()}
     return {"calibrators": len(calibrators)}
 
 
 def unpacked(document: JSON, path: str, arrays: Mapping[str, NDArray[Any]], classes: int) -> Calibrators:
     """Raises KeyError, TypeError or ValueError for what was not packed so. classes: of the model."""
-    found = tuple(
+    loaded = tuple(
         Calibrator(*(arrays[f"{path}{CALIBRATED}{number}.{name}"] for name in Calibrator._fields))
         for number in range(document.get("calibrators", 0))
     )
-    if not _are_sound(found, classes):
+    if not _are_sound(loaded, classes):
         raise ValueError("calibrators")
-    return found
+    return loaded
 
 
 def _are_sound(calibrators: Sequence[Calibrator], classes: int) -> bool:
-    return all(classes > 1 and one.is_sound(classes) for one in calibrators)
+    return all(classes > 1 and calibrator.is_sound(classes) for calibrator in calibrators)

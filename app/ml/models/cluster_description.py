@@ -66,10 +66,13 @@ def unpacked(document: JSON, arrays: dict[str, NDArray[Any]], columns: int) -> C
     """columns: of the prepared rows. Raises KeyError, TypeError or ValueError for what was not packed so."""
     if "clusters" not in document:
         return None
-    found = state_format.unpack(ClusterDescription, document["clusters"], arrays)
-    if not (_is_sound(found.cards) and (found.normals is None or _fits(found.normals, found.n_clusters, columns))):
+    description = state_format.unpack(ClusterDescription, document["clusters"], arrays)
+    if not (
+        _is_sound(description.cards)
+        and (description.normals is None or _fits(description.normals, description.n_clusters, columns))
+    ):
         raise ValueError("clusters")
-    return found
+    return description
 
 
 def _is_sound(cards: ClusterCards) -> bool:
@@ -113,7 +116,7 @@ def offered_outputs(algorithm: Algorithm[Any, Any], task: Task | None = None) ->
 
     Those of densities have no function before there is a model.
     """
-    clusters = task.labels if task is not None else any(one.labels for one in algorithm.tasks)
+    clusters = task.labels if task is not None else any(possible.labels for possible in algorithm.tasks)
     if not clusters or _of_counts(algorithm):
         return algorithm.outputs
     return {**cluster_outputs(algorithm, None), **algorithm.outputs}
@@ -126,7 +129,7 @@ def _of_counts(algorithm: Algorithm[Any, Any]) -> bool:
 def cluster_outputs(algorithm: Algorithm[Any, Any], normals: ClusterNormals | None) -> Mapping[str, Output]:
     """Outputs by the normal densities of the clusters; normals: None to describe them only."""
 
-    def of(method: str) -> Any:
+    def method_output(method: str) -> Any:
         def compute(params: Any, state: Any, x: Matrix) -> NDArray[Any]:
             return np.asarray(getattr(normals, method)(x, algorithm.predict(params, state, x)))
 
@@ -142,11 +145,11 @@ def cluster_outputs(algorithm: Algorithm[Any, Any], normals: ClusterNormals | No
         "tail_probability": Output(
             "Probability that a row of the cluster is farther from its mean, by the chi-square distribution of the "
             "squared Mahalanobis distance: small for outliers.",
-            of("tails"),
+            method_output("tails"),
         ),
         "anomaly": Output(
             "True where the Mahalanobis distance to the mean of the row's cluster is larger than that of every "
             "training row to its own.",
-            of("beyond"),
+            method_output("beyond"),
         ),
     }

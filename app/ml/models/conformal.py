@@ -56,7 +56,7 @@ ENOUGH = 19
 """Errors that a 95 % interval needs."""
 ADAPTIVE = 60
 """Errors from which on some fit the spread."""
-FEWEST, RANKED = 20, 99
+MIN_SPREAD_ERRORS, RANKED = 20, 99
 """Errors that fit the spread at least, and those left to rank, that a 99 % interval needs."""
 
 
@@ -95,15 +95,15 @@ class Calibration(NamedTuple):
                 / error_of_predictions(spread, predicted)
                 / (1.0 if widths is None else widths)
             )
-        errors, own = np.where(np.isnan(errors), np.inf, errors), widths is not None
+        errors, has_widths = np.where(np.isnan(errors), np.inf, errors), widths is not None
         if crossed or spread.size or errors.size < ADAPTIVE:
-            return cls(np.sort(errors), spread, crossed, own=own)
+            return cls(np.sort(errors), spread, crossed, own=has_widths)
         fits = np.zeros(errors.size, np.bool_)
-        fits[evenly(errors.size, min(errors.size // 3, max(FEWEST, errors.size - RANKED)))] = True
+        fits[evenly(errors.size, min(errors.size // 3, max(MIN_SPREAD_ERRORS, errors.size - RANKED)))] = True
         spread = error_spread(predicted[fits], errors[fits])
         if not spread.size:
-            return cls(np.sort(errors), own=own)
-        return cls(np.sort(errors[~fits] / error_of_predictions(spread, predicted[~fits])), spread, own=own)
+            return cls(np.sort(errors), own=has_widths)
+        return cls(np.sort(errors[~fits] / error_of_predictions(spread, predicted[~fits])), spread, own=has_widths)
 
     @property
     def name(self) -> str:
@@ -117,10 +117,10 @@ class Calibration(NamedTuple):
         """True if these errors bound a 95 % interval."""
         return math.isfinite(reach(self.scores, CONFIDENCE))
 
-    def ends(self, predicted: Vector, confidence: float, own: Vector | float = 1.0) -> Matrix:
-        """(n, 2) lower and upper ends about predictions (n,). own: (n,) as of `own_widths`, where these count."""
+    def ends(self, predicted: Vector, confidence: float, row_widths: Vector | float = 1.0) -> Matrix:
+        """(n, 2) lower and upper ends about predictions (n,). row_widths: (n,) as of `own_widths`, if any."""
         with np.errstate(invalid="ignore", over="ignore"):
-            widths = reach(self.scores, confidence) * error_of_predictions(self.spread, predicted) * own
+            widths = reach(self.scores, confidence) * error_of_predictions(self.spread, predicted) * row_widths
             return np.column_stack([predicted - widths, predicted + widths])
 
     def packed(self, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:
@@ -172,21 +172,21 @@ def with_intervals(algorithm: Algorithm[Any, Any], params: Params, errors: Calib
 
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
         if errors.folds:
-            return errors.folds.ends(errors.scores, x, confidence, own=errors.own)
-        own = own_widths(algorithm, params, state, x) if has_own(algorithm, params) else 1.0
-        return errors.ends(algorithm.predict(params, state, x), confidence, own)
+            return errors.folds.ends(errors.scores, x, confidence, by_widths=errors.own)
+        row_widths = own_widths(algorithm, params, state, x) if has_own(algorithm, params) else 1.0
+        return errors.ends(algorithm.predict(params, state, x), confidence, row_widths)
 
     return replace(algorithm, interval=interval)
 
 
 def within(algorithm: Algorithm[Any, Any], limits: tuple[float, float]) -> Algorithm[Any, Any]:
     """The algorithm whose intervals end where the target does: they hold no less, for no target lies beyond."""
-    found: Callable[..., Matrix] | None = algorithm.interval
-    if found is None or limits == EVERYWHERE:
+    original: Callable[..., Matrix] | None = algorithm.interval
+    if original is None or limits == EVERYWHERE:
         return algorithm
 
     def interval(params: Any, state: Any, x: Matrix, confidence: float) -> Matrix:
-        return np.clip(found(params, state, x, confidence), *limits)
+        return np.clip(original(params, state, x, confidence), *limits)
 
     return replace(algorithm, interval=interval)
 

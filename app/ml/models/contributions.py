@@ -107,8 +107,8 @@ def with_background(model: Model, table: pa.Table) -> Model:
     if closed:
         return model
     raw = model.preparation.raw(table.slice(0, MAX_CELLS // len(model.inputs)))
-    kept = isinstance(raw, np.ndarray) and len(raw)
-    return replace(model, background=model.background._replace(rows=raw)) if kept else model
+    has_rows = isinstance(raw, np.ndarray) and len(raw)
+    return replace(model, background=model.background._replace(rows=raw)) if has_rows else model
 
 
 def _estimated(model: Model, rows: Matrix, raw: Matrix, max_evaluations: float) -> Contributions:
@@ -116,12 +116,12 @@ def _estimated(model: Model, rows: Matrix, raw: Matrix, max_evaluations: float) 
     if len(raw) * cost > max_evaluations:
         detail = f"Contributions of {model.name} are estimated for at most {int(max_evaluations / cost)} rows"
         raise BodyTooLarge(f"{detail} in one request: a job of the kind predict takes any number.")
-    found = estimate(model, rows, raw)
-    _demand_sum(found.base, found.values, found.raw)
-    unit, names = "target" if model.classes is None else "probability", tuple(one.name for one in model.inputs)
-    scores = _named(model, len(found.base))
+    estimated = estimate(model, rows, raw)
+    _demand_sum(estimated.base, estimated.values, estimated.raw)
+    unit, names = "target" if model.classes is None else "probability", tuple(column.name for column in model.inputs)
+    scores = _named(model, len(estimated.base))
     return Contributions(
-        "permutations", unit, names, scores, found.base, found.raw, found.values, found.standard_errors
+        "permutations", unit, names, scores, estimated.base, estimated.raw, estimated.values, estimated.standard_errors
     )
 
 

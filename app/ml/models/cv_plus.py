@@ -54,7 +54,7 @@ class FoldFits(NamedTuple):
     fold: Labels
     """(n,) the fold of each score, in their order."""
 
-    def ends(self, scores: Vector, raw: Matrix, confidence: float, *, own: bool = False) -> Matrix:
+    def ends(self, scores: Vector, raw: Matrix, confidence: float, *, by_widths: bool = False) -> Matrix:
         """(n, 2) lower and upper ends for rows of the raw matrix (n, p); infinite where nothing bounds the target.
 
         own: the scores are in units of the widths that each fit computes itself.
@@ -63,12 +63,12 @@ class FoldFits(NamedTuple):
         if place >= scores.size:
             return np.full(ends.shape, [-math.inf, math.inf])
         with np.errstate(invalid="ignore", over="ignore"):
-            centres = np.column_stack([one.learned.predict(raw) for one in self.fits])
+            centres = np.column_stack([fit.learned.predict(raw) for fit in self.fits])
             widths = np.column_stack(
-                [error_of_predictions(one.spread, centre) for one, centre in zip(self.fits, centres.T, strict=True)]
+                [error_of_predictions(fit.spread, centre) for fit, centre in zip(self.fits, centres.T, strict=True)]
             )
-            if own:
-                widths *= np.column_stack([_own(one.learned, raw) for one in self.fits])
+            if by_widths:
+                widths *= np.column_stack([_own(fit.learned, raw) for fit in self.fits])
             for rows in blocks(len(raw), scores.size):
                 reach = widths[rows][:, self.fold] * scores
                 centre = centres[rows][:, self.fold]
@@ -83,7 +83,7 @@ class FoldFits(NamedTuple):
         fold = self.fold
         if fold.shape != scores.shape or not 0 <= fold.min(initial=0) <= fold.max(initial=0) < len(self.fits):
             return False
-        return all(_is_sound(one, inputs) for one in self.fits)
+        return all(_is_sound(fit, inputs) for fit in self.fits)
 
 
 def _own(learned: FittedLearner, raw: Matrix) -> Vector:
@@ -91,9 +91,9 @@ def _own(learned: FittedLearner, raw: Matrix) -> Vector:
     return own_widths(learned.algorithm, learned.params, learned.state, x)
 
 
-def _is_sound(one: FoldFit, inputs: int) -> bool:
-    view = one.learned.view
-    return isinstance(view, View) and view.places.max(initial=-1) < inputs and is_spread(one.spread)
+def _is_sound(fold_fit: FoldFit, inputs: int) -> bool:
+    view = fold_fit.learned.view
+    return isinstance(view, View) and view.places.max(initial=-1) < inputs and is_spread(fold_fit.spread)
 
 
 def is_spread(spread: Matrix) -> bool:

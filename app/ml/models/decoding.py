@@ -59,11 +59,14 @@ def prediction_faults(model: Model, predictions: Sequence[int | list[float]]) ->
     prototypes = _prototypes(model)
     if prototypes is not None:
         k = len(prototypes)
-        wrong = [not isinstance(one, int) or not 0 <= one < k for one in predictions]
+        wrong = [not isinstance(prediction, int) or not 0 <= prediction < k for prediction in predictions]
         needed = f"A label of this model is a whole number from 0 to {k - 1}."
     else:
         row = np.zeros((1, model.preparation.layout.width))
         p = model.algorithm.predict(model.params, model.state, row).shape[1]
-        wrong = [not isinstance(one, list) or len(one) != p or not np.isfinite(one).all() for one in predictions]
+        wrong = [
+            not isinstance(prediction, list) or len(prediction) != p or not np.isfinite(prediction).all()
+            for prediction in predictions
+        ]
         needed = f"A prediction of this model is a list of {p} finite numbers."
     return (Fault(f"/predictions/{i}", needed) for i in np.flatnonzero(wrong).tolist())

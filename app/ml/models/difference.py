@@ -29,18 +29,18 @@ def _all(
     for name in sorted({*stored, *again}):
         if name not in stored or name not in again:
             yield Fault(place("arrays", name), "Only one of the two models has this array.", "array_differs")
-        elif found := _numbers(stored[name], again[name]):
-            yield Fault(place("arrays", name), found, "array_differs")
+        elif detail := _numbers(stored[name], again[name]):
+            yield Fault(place("arrays", name), detail, "array_differs")
 
 
-def _fields(before: JSON, after: JSON, *at: object) -> Iterator[Fault]:
+def _fields(before: JSON, after: JSON, *path: object) -> Iterator[Fault]:
     """Differences of two documents: of an object by its fields, else of the whole."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted({*before, *after}):
-            yield from _fields(before.get(name), after.get(name), *at, name)
+            yield from _fields(before.get(name), after.get(name), *path, name)
     elif before != after:
-        known = f": {before} when it was made, {after} now" if at[:2] == ("receipt", "libraries") else ""
-        yield Fault(place(*at), f"The two models differ here{known}.", "field_differs")
+        versions = f": {before} when it was made, {after} now" if path[:2] == ("receipt", "libraries") else ""
+        yield Fault(place(*path), f"The two models differ here{versions}.", "field_differs")
 
 
 def _numbers(stored: NDArray[Any], again: NDArray[Any]) -> str:

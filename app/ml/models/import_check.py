@@ -40,11 +40,11 @@ def check_probes(parsed: ParsedModel) -> None:
     bound = 4 * (1 + parsed.terms) * EPSILON[params.arithmetic] * module.magnitudes(state, x)
     sums, theirs = module.sums(params, state, x), parsed.probes.sums
     with np.errstate(invalid="ignore"):
-        apart = np.where((sums == theirs) | (np.isnan(sums) & np.isnan(theirs)), 0.0, np.abs(sums - theirs))
+        differences = np.where((sums == theirs) | (np.isnan(sums) & np.isnan(theirs)), 0.0, np.abs(sums - theirs))
     with np.errstate(over="ignore"):
         ours = linked(params, parsed.probes.sums)
     other = ~np.isclose(ours, parsed.probes.predictions, rtol=TRANSFORM, atol=TRANSFORM, equal_nan=True)
-    if (rows := np.flatnonzero(~((apart == 0) | (apart <= bound)).all(axis=1) | other.any(axis=1))).size:
+    if (rows := np.flatnonzero(~((differences == 0) | (differences <= bound)).all(axis=1) | other.any(axis=1))).size:
         detail = f"{rows.size} of {len(x)} probe rows are predicted otherwise than by {parsed.parser}."
         raise ImportMismatch(detail, faults=[Fault("/file", detail, "probe_rows")])
 
@@ -74,12 +74,12 @@ class Comparison(NamedTuple):
             pairs.append((_our_codes(predicted), _their_codes(model, table, labels)))
             others = others or _first_other(predicted, table, labels, np.flatnonzero(pairs[-1][0] != pairs[-1][1]))
         for place, (ours, theirs) in enumerate(pairs):
-            apart = np.abs(ours - theirs) / max(float(np.nanmax(np.abs(theirs), initial=0.0)), 1e-300)
-            apart[np.isnan(ours) & np.isnan(theirs)] = 0.0
-            apart = np.where(np.isnan(apart), np.inf, apart)
-            wrong |= apart > TOLERANCE[getattr(model.params, "arithmetic", "any")]
-            if apart.size and apart.max() > worst:
-                worst, column = float(apart.max()), place
+            differences = np.abs(ours - theirs) / max(float(np.nanmax(np.abs(theirs), initial=0.0)), 1e-300)
+            differences[np.isnan(ours) & np.isnan(theirs)] = 0.0
+            differences = np.where(np.isnan(differences), np.inf, differences)
+            wrong |= differences > TOLERANCE[getattr(model.params, "arithmetic", "any")]
+            if differences.size and differences.max() > worst:
+                worst, column = float(differences.max()), place
         return Comparison(self.rows + table.num_rows, self.wrong + int(wrong.sum()), worst, column, others)
 
     def demand(self, columns: Sequence[str], labels: str | None = None) -> None:
@@ -149,5 +149,5 @@ def _numbers(table: pa.Table, name: str) -> Vector:
         raise InvalidData(
             f"The column {name!r} holds no numbers.", faults=[Fault(AT, "It holds no numbers.", "wrong_kind")]
         )
-    found: Matrix = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return found
+    numbers: Matrix = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers

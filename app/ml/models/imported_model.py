@@ -100,12 +100,17 @@ def _named(column: ParsedColumn, place: int, inputs: Sequence[ImportedInput] | N
         levels = None if column.levels is None else list(column.levels)
         null = column.nullable
         return InputColumn(name=column.name, kind=kind, levels=levels, source_kind=column.source_kind, nullable=null)
-    given = inputs[place]
-    if given.kind != "categorical":
-        return InputColumn(name=given.name, kind=given.kind, nullable=column.nullable)
-    own = given.levels is None
-    levels = given.levels if given.levels is not None else list(column.levels or ())
-    return InputColumn(name=given.name, kind=given.kind, levels=levels, source_kind=column.source_kind if own else None)
+    declared = inputs[place]
+    if declared.kind != "categorical":
+        return InputColumn(name=declared.name, kind=declared.kind, nullable=column.nullable)
+    levels_of_file = declared.levels is None
+    levels = declared.levels if declared.levels is not None else list(column.levels or ())
+    return InputColumn(
+        name=declared.name,
+        kind=declared.kind,
+        levels=levels,
+        source_kind=column.source_kind if levels_of_file else None,
+    )
 
 
 def _input_faults(parsed: ParsedModel, inputs: Sequence[ImportedInput] | None) -> Iterator[Fault]:
@@ -121,25 +126,27 @@ def _input_faults(parsed: ParsedModel, inputs: Sequence[ImportedInput] | None) -
         )
         return
     compared = set(parsed.trees.trees.column.tolist() if parsed.trees else range(len(inputs)))
-    for place, (given, column) in enumerate(zip(inputs, parsed.columns, strict=True)):
-        at, categorical = f"/inputs/{place}", given.kind == "categorical"
-        if categorical and column.levels is None and (place in compared or given.levels is None):
-            yield Fault(f"{at}/kind", "The model reads this column as a number.", "wrong_kind")
+    for place, (declared, column) in enumerate(zip(inputs, parsed.columns, strict=True)):
+        pointer, categorical = f"/inputs/{place}", declared.kind == "categorical"
+        if categorical and column.levels is None and (place in compared or declared.levels is None):
+            yield Fault(f"{pointer}/kind", "The model reads this column as a number.", "wrong_kind")
         elif not categorical and column.levels is not None:
-            yield Fault(f"{at}/kind", "The trees test the categories of this column.", "wrong_kind")
-        elif column.demands_names and (given.levels is None or len(given.levels) != len(column.levels or ())):
+            yield Fault(f"{pointer}/kind", "The trees test the categories of this column.", "wrong_kind")
+        elif column.demands_names and (declared.levels is None or len(declared.levels) != len(column.levels or ())):
             detail = f"Name its {len(column.levels or ())} levels in the order of the training. {UNREADABLE}"
-            yield Fault(f"{at}/levels", detail, "required" if given.levels is None else "wrong_count")
-        elif given.levels is not None and column.levels is not None:
-            yield from _level_faults(f"{at}/levels", given.levels, column)
+            yield Fault(f"{pointer}/levels", detail, "required" if declared.levels is None else "wrong_count")
+        elif declared.levels is not None and column.levels is not None:
+            yield from _level_faults(f"{pointer}/levels", declared.levels, column)
 
 
-def _level_faults(at: str, levels: Sequence[str], column: ParsedColumn) -> Iterator[Fault]:
-    own = column.levels or ()
-    if column.codes_only and len(levels) < len(own):
-        yield Fault(at, f"The trees test {len(own)} codes, and here are {len(levels)} names.", "wrong_count")
-    if not (column.codes_only or column.demands_names) and tuple(levels) != own:
-        yield Fault(at, "The file names the categories, and differently.", "other_levels")
+def _level_faults(pointer: str, levels: Sequence[str], column: ParsedColumn) -> Iterator[Fault]:
+    file_levels = column.levels or ()
+    if column.codes_only and len(levels) < len(file_levels):
+        yield Fault(
+            pointer, f"The trees test {len(file_levels)} codes, and here are {len(levels)} names.", "wrong_count"
+        )
+    if not (column.codes_only or column.demands_names) and tuple(levels) != file_levels:
+        yield Fault(pointer, "The file names the categories, and differently.", "other_levels")
 
 
 def _class_faults(parsed: ParsedModel, task: Task, classes: Sequence[Class] | None) -> Iterator[Fault]:

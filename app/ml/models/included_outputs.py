@@ -30,8 +30,8 @@ def with_outputs(model: Model, raw: Matrix, predicted: Predicted, names: Sequenc
     named = [name for name in names if not method_in([name])]
     x, offered = model.preparation.matrix(raw) if named else raw, model.algorithm.outputs
     with np.errstate(all="ignore"):
-        found = {name: offered[name].compute(model.params, model.state, x) for name in named}
-    outputs = {name: _plain(values) for name, values in found.items()}
+        computed = {name: offered[name].compute(model.params, model.state, x) for name in named}
+    outputs = {name: _plain(values) for name, values in computed.items()}
     return predicted._replace(outputs=outputs, contributions=contributions)
 
 

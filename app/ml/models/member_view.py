@@ -68,8 +68,10 @@ class View:
         names = [column.name for column in team.inputs]
         places = np.array([names.index(column.name) for column in preparation.inputs], np.intp)
         others = [team.inputs[place].levels for place in places]
-        own = preparation.codes
-        codes = tuple(np.zeros(0) if one is None else own.of(place, one) for place, one in enumerate(others))
+        level_codes = preparation.codes
+        codes = tuple(
+            np.zeros(0) if other is None else level_codes.of(place, other) for place, other in enumerate(others)
+        )
         return cls(preparation, linearising, places, codes, classes, k, calibrators)
 
     def matrix(self, x: Matrix) -> Matrix:
@@ -78,8 +80,8 @@ class View:
         for column, codes in zip(raw.T, self.codes, strict=True):
             if codes.size:
                 there = ~np.isnan(column)
-                known = np.where(column[there] == UNSEEN, codes.size - 1, column[there])
-                column[there] = codes.take(known.astype(np.intp), mode="clip")
+                code_places = np.where(column[there] == UNSEEN, codes.size - 1, column[there])
+                column[there] = codes.take(code_places.astype(np.intp), mode="clip")
         return self.preparation.matrix(raw)
 
     def predictions(self, result: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,8 +100,8 @@ class View:
             if codes.size:
                 last = float(codes.size - 1)
                 code = x.graph.constant(last).where(column.combine("Equal", UNSEEN), column).combine("Min", last)
-                known = code.where(~column.apply("IsNaN"), 0.0).to_integers().among(codes)
-                column = column.where(column.apply("IsNaN"), known)
+                mapped = code.where(~column.apply("IsNaN"), 0.0).to_integers().among(codes)
+                column = column.where(column.apply("IsNaN"), mapped)
             columns.append(column)
         raw = columns[0].beside(*columns[1:])
         result = predict(matrix_tensor(self.preparation, raw))
@@ -107,9 +109,9 @@ class View:
 
     def packed(self, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
         """The view as JSON; its arrays go into `arrays` under this path."""
-        own = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
-        own |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
-        arrays |= {f"{path}.{name}": array for name, array in own.items()}
+        named_arrays = {**self.preparation.learned._asdict(), "places": self.places, "classes": self.classes}
+        named_arrays |= {f"codes.{place}": codes for place, codes in enumerate(self.codes)}
+        arrays |= {f"{path}.{name}": array for name, array in named_arrays.items()}
         result = described(self.preparation, path, arrays) | calibrators.packed(self.calibrators, f"{path}.", arrays)
         return {"path": path, "linearising": self.linearising, "width": self.width} | result
 
@@ -148,39 +150,41 @@ class View:
 
 def common(inputs: Sequence[Sequence[InputColumn]]) -> Preparation:
     """The inputs of a committee: every input of its members, the ranges and levels of all; nothing is scaled."""
-    found: dict[str, InputColumn] = {}
-    for column in (column for one in inputs for column in one):
-        found[column.name] = _both(found.get(column.name, column), column)
-    columns = tuple(found.values())
+    by_name: dict[str, InputColumn] = {}
+    for column in (column for model_inputs in inputs for column in model_inputs):
+        by_name[column.name] = _both(by_name.get(column.name, column), column)
+    columns = tuple(by_name.values())
     categorical, numbers = np.array([column.levels is not None for column in columns]), np.zeros(len(columns))
     learned = PreparationState(numbers, numbers, numbers + 1, categorical, categorical)
     return checked(Preparation(columns, learned, keeps_missing=True, keeps_categories=True))
 
 
-def _both(one: InputColumn, other: InputColumn) -> InputColumn:
+def _both(first: InputColumn, other: InputColumn) -> InputColumn:
     """Raises ValueError where they are of two kinds."""
-    if one.kind != other.kind:
-        raise ValueError(f"{one.kind} here and {other.kind} there")
+    if first.kind != other.kind:
+        raise ValueError(f"{first.kind} here and {other.kind} there")
     return InputColumn(
-        name=one.name,
-        kind=one.kind,
-        minimum=min((c.minimum for c in (one, other) if c.minimum is not None), default=None),
-        maximum=max((c.maximum for c in (one, other) if c.maximum is not None), default=None),
-        levels=None if one.levels is None else [*dict.fromkeys([*one.levels, *(other.levels or ())])],
-        nullable=one.nullable and other.nullable,
-        complete=True if one.complete and other.complete else None,
-        notation=one.notation if one.notation == other.notation else None,
-        source_kind=one.source_kind if one.source_kind == other.source_kind else None,
+        name=first.name,
+        kind=first.kind,
+        minimum=min((c.minimum for c in (first, other) if c.minimum is not None), default=None),
+        maximum=max((c.maximum for c in (first, other) if c.maximum is not None), default=None),
+        levels=None if first.levels is None else [*dict.fromkeys([*first.levels, *(other.levels or ())])],
+        nullable=first.nullable and other.nullable,
+        complete=True if first.complete and other.complete else None,
+        notation=first.notation if first.notation == other.notation else None,
+        source_kind=first.source_kind if first.source_kind == other.source_kind else None,
     )
 
 
 def described(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any]]) -> dict[str, JSON]:
     """All but what it has learned; the arrays of its encodings go into `arrays` under this path."""
     encodings: list[dict[str, Any]] = [
-        {"place": one.place, "suffixes": list(one.suffixes), "values": f"{path}{ENCODED}{number}"}
-        for number, one in enumerate(preparation.encodings)
+        {"place": encoding.place, "suffixes": list(encoding.suffixes), "values": f"{path}{ENCODED}{number}"}
+        for number, encoding in enumerate(preparation.encodings)
     ]
-    arrays |= {result["values"]: one.values for result, one in zip(encodings, preparation.encodings, strict=True)}
+    arrays |= {
+        result["values"]: encoding.values for result, encoding in zip(encodings, preparation.encodings, strict=True)
+    }
     if preparation.fills is not None:
         arrays[f"{path}{FILLS}"] = preparation.fills
     return {
@@ -194,7 +198,7 @@ def described(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any
             "categories": preparation.keeps_categories,
             "inputs": preparation.keeps_inputs,
         },
-        "functions": [one.model_dump(mode="json") for one in preparation.functions],
+        "functions": [function.model_dump(mode="json") for function in preparation.functions],
     }
 
 

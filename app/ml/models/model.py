@@ -142,9 +142,9 @@ class Model:
     @cached_property
     def algorithm(self) -> Algorithm[Any, Any]:
         """Predictions in the target's own units, calibrated probabilities, and outputs by densities of clusters."""
-        own = cluster_description.described(find(self.name).algorithm, self.task, self.params, self.clusters)
-        found = with_intervals(own, self.params, self.calibration)
-        return calibrators.calibrated(self.calibrators, within(turned_back(self.linearising, found), self.limits))
+        described = cluster_description.described(find(self.name).algorithm, self.task, self.params, self.clusters)
+        bounded = with_intervals(described, self.params, self.calibration)
+        return calibrators.calibrated(self.calibrators, within(turned_back(self.linearising, bounded), self.limits))
 
     @property
     def reading(self) -> Mapping[str, JSON]:
@@ -163,10 +163,10 @@ class Model:
     @property
     def interval(self) -> Callable[[Any, Any, Matrix, float], Matrix]:
         """The function of intervals, as in `Algorithm`, of a regression. Raises NoInterval where there is none."""
-        found = self.algorithm.interval
-        if found is None or not self.task.of_numbers:
+        interval = self.algorithm.interval
+        if interval is None or not self.task.of_numbers:
             raise NoInterval
-        return found
+        return interval
 
     @property
     def interval_name(self) -> str:
@@ -203,13 +203,13 @@ class Model:
 
     def predict_raw(self, raw: Matrix, confidence: float | None = None) -> Predicted:
         """Predictions from the raw matrix (n, p): a column per input; NaN is missing, categories are level codes."""
-        prepared, predict, known, params, state, classifies, classes = self._used
+        prepared, predict, is_known, params, state, classifies, classes = self._used
         flags, x = prepared(raw)
         result = predict(params, state, x)
         intervals = None if confidence is None else self._ends(raw, x, result, confidence)
         if not classifies:
             return Predicted(result, None, None, flags, None, intervals)
-        rows = None if known is None else np.flatnonzero(~known(params, result))
+        rows = None if is_known is None else np.flatnonzero(~is_known(params, result))
         if rows is None or not rows.size:
             return Predicted(_likeliest(result), result, classes, flags)
         return Predicted(_likeliest(result), result, classes, (*flags, Flagged("unknown", None, rows)), rows)
@@ -225,17 +225,17 @@ class Model:
     @cached_property
     def _used(self) -> tuple[Any, ...]:
         """The parts that a prediction needs, together: to look up one takes as long as to compare a hundred numbers."""
-        found, classifies = self.algorithm, self.task.of_classes
+        algorithm, classifies = self.algorithm, self.task.of_classes
         preparation, state = self.preparation, self.state
-        return preparation.prepared, found.predict, found.known, self.params, state, classifies, self.classes
+        return preparation.prepared, algorithm.predict, algorithm.known, self.params, state, classifies, self.classes
 
 
 def _likeliest(probabilities: Matrix) -> Labels:
     """(n,) of classes that are equally likely the first. Of two numpy compares a column at a time far sooner."""
     if probabilities.shape[1] == 2 < len(probabilities):
         return (probabilities[:, 1] > probabilities[:, 0]).astype(np.intp)
-    found: Labels = probabilities.argmax(1)
-    return found
+    codes: Labels = probabilities.argmax(1)
+    return codes
 
 
 def digest(blob: bytes | memoryview) -> str:

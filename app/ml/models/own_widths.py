@@ -8,7 +8,7 @@ from app.ml.contract.algorithm import Algorithm, Matrix, Params, Vector
 
 CONFIDENCE = 0.6827
 """Confidence of an interval of one standard deviation to either side, if errors are normal."""
-LEAST = float(np.finfo(np.float64).tiny)
+MIN_WIDTH = float(np.finfo(np.float64).tiny)
 
 
 def has_own(algorithm: Algorithm[Any, Any], params: Params) -> bool:
@@ -25,5 +25,5 @@ def own_widths(algorithm: Algorithm[Any, Any], params: Params, state: Any, x: Ma
     """(n,) half of the width of the algorithm's interval for each row, above 0."""
     assert algorithm.interval is not None  # noqa: S101 - see `has_own`
     lower, upper = algorithm.interval(params, state, x, CONFIDENCE).T
-    widths: Vector = np.maximum((upper - lower) / 2, LEAST)
+    widths: Vector = np.maximum((upper - lower) / 2, MIN_WIDTH)
     return widths

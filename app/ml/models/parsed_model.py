@@ -94,7 +94,7 @@ def read(blob: bytes) -> ParsedModel:
     """Raises CorruptModel for what `write` did not write, and ValueError."""
     document, arrays = safetensors_format.read(blob)
     algorithm = find(document["algorithm"]).algorithm
-    columns = [(name, levels and tuple(levels), *rest) for name, levels, *rest in document["columns"]]
+    columns = [(name, levels and tuple(levels), *fields) for name, levels, *fields in document["columns"]]
     return ParsedModel(
         document["algorithm"],
         algorithm.params.model_validate(document["params"]),

@@ -21,7 +21,7 @@ class Players(NamedTuple):
 def players_of(preparation: Preparation) -> Players:
     """Indicators of a category, parts of a date, terms of a text and functions of one input are the input's own."""
     front, texts = (preparation.front, preparation.texts) if isinstance(preparation, WithTexts) else (preparation, ())
-    terms = [np.full(len(one.terms), len(front.inputs) + number, np.intp) for number, one in enumerate(texts)]
+    terms = [np.full(len(text.terms), len(front.inputs) + number, np.intp) for number, text in enumerate(texts)]
     places = np.concatenate([_sources(front), *terms])
     several = np.flatnonzero(places < 0)
     places[several] = len(preparation.inputs) + np.arange(several.size)

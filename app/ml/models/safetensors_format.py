@@ -136,10 +136,10 @@ def _parsed(text: str | bytes) -> JSON:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return entries
 
 
 def _refused(constant: str) -> None:

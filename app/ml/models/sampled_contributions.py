@@ -63,10 +63,10 @@ class _Start(NamedTuple):
 
 def _responses(model: Model, raw: Matrix) -> Matrix:
     """(n, k) numbers, or probabilities: of two classes that of the second."""
-    found = np.asarray(model.algorithm.predict(model.params, model.state, model.preparation.matrix(raw)))
-    if found.ndim == 1:
-        return found[:, None]
-    return found[:, 1:] if found.shape[1] == 2 else found
+    predictions = np.asarray(model.algorithm.predict(model.params, model.state, model.preparation.matrix(raw)))
+    if predictions.ndim == 1:
+        return predictions[:, None]
+    return predictions[:, 1:] if predictions.shape[1] == 2 else predictions
 
 
 def _orders(rows: int, columns: int, number: int) -> NDArray[np.intp]:
@@ -85,9 +85,9 @@ def _row(start: _Start, row: Vector, end: Vector) -> tuple[Matrix, Matrix]:
             some = slice(first, first + step)
             rows, base = start.rows[some], start.base[some]
             parts.append(_changes(start._replace(rows=rows, base=base, orders=[orders[some]]), row, end))
-        found = np.concatenate(parts)
-        mean, deviation = found.mean(axis=0), found.std(axis=0, ddof=min(1, len(found) - 1))
-        errors = deviation / np.sqrt(len(found))
+        samples = np.concatenate(parts)
+        mean, deviation = samples.mean(axis=0), samples.std(axis=0, ddof=min(1, len(samples) - 1))
+        errors = deviation / np.sqrt(len(samples))
         if (errors <= PRECISE * np.abs(mean).sum(axis=1, keepdims=True)).all():
             break
     return mean, errors

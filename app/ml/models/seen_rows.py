@@ -24,7 +24,7 @@ from app.ml.preparation.row_hashes import Hashes, row_hashes
 
 Truths = NDArray[np.bool_]
 FORMAT = 1
-MOST = 10_000_000
+MAX_HASHED_ROWS = 10_000_000
 """Training rows whose hashes are kept; those of a larger training are not."""
 SURE = 3.0
 """Standard deviations beyond what is expected, from which on more rows are recognised than chance explains."""
@@ -56,8 +56,8 @@ class SeenRows(NamedTuple):
     def within(self, hashes: Hashes) -> Truths:
         """(n,) whether a row of this hash is among them."""
         places = np.minimum(np.searchsorted(self.hashes, hashes), self.hashes.size - 1)
-        found: Truths = self.hashes[places] == hashes
-        return found
+        are_seen: Truths = self.hashes[places] == hashes
+        return are_seen
 
     def expected(self, count: int, among: int) -> bool:
         """True if among so many new rows so many may well be equal to one of these."""
@@ -80,7 +80,7 @@ def encode(parts: Sequence[SeenRows]) -> bytes:
     if not parts:
         return b""
     different = {(part[:-1], hashlib.sha256(part.hashes.data).digest()): part for part in parts}
-    if sum(part.rows for part in different.values()) > MOST:
+    if sum(part.rows for part in different.values()) > MAX_HASHED_ROWS:
         return b""
     arrays: dict[str, NDArray[Any]] = {}
     packed = state_format.pack(tuple(different.values()), "seen", arrays)
@@ -101,23 +101,23 @@ def decode(content: bytes) -> tuple[SeenRows, ...] | None:
     return parts
 
 
-def recognise(parts: Sequence[SeenRows], table: pa.Table, target: str | None, own: str) -> Recognised:
+def recognise(parts: Sequence[SeenRows], table: pa.Table, target: str | None, own_digest: str) -> Recognised:
     """Rows of a table that one of the trainings has learned from.
 
     target: the column of the truth. own: digest of the table's dataset; chance explains no row of a training on it.
     """
-    found = Recognised(*np.zeros((2, table.num_rows), np.bool_))
+    recognised = Recognised(*np.zeros((2, table.num_rows), np.bool_))
     for part in parts:
         hashes = row_hashes(table, part.features, None if part.target is None else target)
         same = part.within(hashes)
-        chance = part.data_digest != own and part.expected(int(same.sum()), table.num_rows)
-        (found.common if chance else found.seen)[same] = True
-    return Recognised(found.seen, found.common & ~found.seen)
+        chance = part.data_digest != own_digest and part.expected(int(same.sum()), table.num_rows)
+        (recognised.common if chance else recognised.seen)[same] = True
+    return Recognised(recognised.seen, recognised.common & ~recognised.seen)
 
 
-def warnings(found: Recognised, *, left_out: bool) -> Iterator[str]:
+def warnings(recognised: Recognised, *, left_out: bool) -> Iterator[str]:
     """left_out: true if those that are seen were not evaluated."""
-    seen, common, rows = int(found.seen.sum()), int(found.common.sum()), found.seen.size
+    seen, common, rows = int(recognised.seen.sum()), int(recognised.common.sum()), recognised.seen.size
     equal = f"of {rows} rows equal a training row of the model in all columns used"
     if seen and left_out:
         yield f"{seen} {equal} and were left out of the evaluation."

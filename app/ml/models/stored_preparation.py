@@ -22,7 +22,7 @@ def pack(preparation: Preparation, path: str, arrays: dict[str, NDArray[Any]]) -
     result = described(preparation, path, arrays)
     result["preparation"] = state_format.pack(preparation.learned, path, arrays)
     if isinstance(preparation, WithTexts):
-        result["texts"] = [_packed(one, f"{path}.texts.{n}", arrays) for n, one in enumerate(preparation.texts)]
+        result["texts"] = [_packed(text, f"{path}.texts.{n}", arrays) for n, text in enumerate(preparation.texts)]
     return result | state_format.packed_projection(preparation, "", arrays)
 
 
@@ -34,17 +34,21 @@ def unpack(document: JSON, arrays: dict[str, NDArray[Any]]) -> Preparation:
         others = tuple(column for column in inputs if column.kind != ColumnKind.TEXT)
         alone = not others and not any(part.size for part in learned)
         front = Preparation((), learned) if alone else restored(document, others, learned, arrays)
-        found = WithTexts.joined(front, texts)
-        if found.inputs != inputs:
+        joined = WithTexts.joined(front, texts)
+        if joined.inputs != inputs:
             raise ValueError("the texts are not the inputs")
-        return found
+        return joined
     front = restored(document, inputs, learned, arrays)
     return state_format.unpacked_projection(front, document, arrays)
 
 
-def _packed(one: Vocabulary, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
-    arrays |= {f"{path}.terms": np.frombuffer(one.encoded, np.uint8), f"{path}.ends": one.ends, f"{path}.idf": one.idf}
-    return {"column": one.column, "how": one.how.model_dump(mode="json"), "path": path}
+def _packed(vocabulary: Vocabulary, path: str, arrays: dict[str, NDArray[Any]]) -> JSON:
+    arrays |= {
+        f"{path}.terms": np.frombuffer(vocabulary.encoded, np.uint8),
+        f"{path}.ends": vocabulary.ends,
+        f"{path}.idf": vocabulary.idf,
+    }
+    return {"column": vocabulary.column, "how": vocabulary.how.model_dump(mode="json"), "path": path}
 
 
 def _texts(document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Vocabulary]:
@@ -53,7 +57,7 @@ def _texts(document: JSON, arrays: Mapping[str, NDArray[Any]]) -> Iterator[Vocab
         if terms.dtype != np.uint8:
             raise TypeError("terms are no bytes")
         how = TextColumn.model_validate(packed["how"])
-        found = Vocabulary(is_(packed["column"], str), how, terms.tobytes(), ends, idf)
-        if not found.is_sound():
+        vocabulary = Vocabulary(is_(packed["column"], str), how, terms.tobytes(), ends, idf)
+        if not vocabulary.is_sound():
             raise ValueError("the parts of a vocabulary do not fit together")
-        yield found
+        yield vocabulary

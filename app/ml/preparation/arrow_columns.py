@@ -104,9 +104,9 @@ def refuse_unseen(positions: Vector, name: str) -> None:
         )
 
 
-def refuse_no_exposure(found: Vector, name: str) -> None:
+def refuse_no_exposure(exposures: Vector, name: str) -> None:
     """Raises InvalidData for exposures (n,) that are not above 0, naming rows; a missing one has no prediction."""
-    wrong = np.flatnonzero(found <= 0)
+    wrong = np.flatnonzero(exposures <= 0)
     if wrong.size:
         detail = "An exposure is above 0: leave the row out."
         faults = [Fault(pointer(row, name), detail, "bad_exposure") for row in wrong[:10].tolist()]

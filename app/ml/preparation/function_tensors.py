@@ -15,12 +15,15 @@ from app.ml.preparation.functions import Basis, Formulated, Function, Powers
 
 def wide_tensor(basis: Basis, raw: Tensor) -> Tensor:
     """(n, p + f) as `Basis.wide`. Raises ExportUnsupported for features of pictures."""
-    parts = [_function_tensor(one, raw[[basis.inputs.index(name) for name in one.columns]]) for one in basis.functions]
+    parts = [
+        _function_tensor(function, raw[[basis.inputs.index(name) for name in function.columns]])
+        for function in basis.functions
+    ]
     if not parts:
         return raw
-    found = parts[0].beside(*parts[1:])
-    is_number = (found - found).combine("Equal", 0.0)  # of what is not finite it is not
-    return raw.beside(found.where(is_number, math.nan))
+    values = parts[0].beside(*parts[1:])
+    is_number = (values - values).combine("Equal", 0.0)  # of what is not finite it is not
+    return raw.beside(values.where(is_number, math.nan))
 
 
 def _function_tensor(function: Function, x: Tensor) -> Tensor:
@@ -51,14 +54,14 @@ def _formula_tensor(function: Formulated, x: Tensor) -> Tensor:
                 stack[-arity:] = [_operated(name, [*stack[-arity:]], x)]
             case _:
                 stack.append(float(step))
-    (found,) = stack
-    return found if isinstance(found, Tensor) else x.repeated(np.array([found]))
+    (result,) = stack
+    return result if isinstance(result, Tensor) else x.repeated(np.array([result]))
 
 
 def _operated(name: str, operands: list[Tensor | float], x: Tensor) -> Tensor:
     if name == "**":
         return _raised(operands[0], operands[1], x)
-    tensors = [one if isinstance(one, Tensor) else x.repeated(np.array([one])) for one in operands]
+    tensors = [operand if isinstance(operand, Tensor) else x.repeated(np.array([operand])) for operand in operands]
     return reduce(_PAIRS[name], tensors) if name in _PAIRS else _SINGLES[name](tensors[0])
 
 
@@ -82,8 +85,8 @@ _PAIRS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "-": Tensor.__sub__,
     "*": Tensor.__mul__,
     "/": Tensor.__truediv__,
-    "min": lambda one, other: one.combine("Min", other),
-    "max": lambda one, other: one.combine("Max", other),
+    "min": lambda first, other: first.combine("Min", other),
+    "max": lambda first, other: first.combine("Max", other),
 }
 _SINGLES: Mapping[str, Callable[[Tensor], Tensor]] = {
     "log": lambda x: x.apply("Log"),
@@ -101,15 +104,15 @@ _SINGLES: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 def _date_tensor(function: DateParts, x: Tensor) -> Tensor:
     """Whole numbers are exact as doubles: days from civil dates after Hinnant (2013)."""
-    known = x.apply("Abs") < MAX_SECONDS
-    seconds = x.where(known, 0.0)
+    in_range = x.apply("Abs") < MAX_SECONDS
+    seconds = x.where(in_range, 0.0)
     whole = seconds.apply("Floor")
     days = _quotient(whole, DAY)
     fields: dict[str, Tensor] = {"elapsed_days": seconds / DAY, "hour": _quotient(whole - days * DAY, 3600.0)}
     fields["weekday"] = days + 3.0 - _quotient(days + 3.0, 7.0) * 7.0
     fields["year"], fields["month"] = _year_and_month(days)
     columns = [_part_tensor(part, fields) for part in function.parts]
-    return columns[0].beside(*columns[1:]).where(known, math.nan)
+    return columns[0].beside(*columns[1:]).where(in_range, math.nan)
 
 
 def _part_tensor(part: str, fields: Mapping[str, Tensor]) -> Tensor:

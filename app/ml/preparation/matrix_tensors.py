@@ -26,7 +26,7 @@ def matrix_tensor(preparation: Preparation, raw: Tensor) -> Tensor:
         raw = _filled(raw, preparation.fills)
     layout = preparation.layout
     used = columns_of(layout.direct, wide_tensor(preparation.basis, raw))
-    encoded = [_encoded(one, raw[[one.place]]) for one in layout.encodings]
+    encoded = [_encoded(encoding, raw[[encoding.place]]) for encoding in layout.encodings]
     if layout.keeps_categories:
         return _unseen_missing(used, layout.levels[: layout.plain_width]).beside(*encoded)
     parts = [_scaled(preparation, used)] if layout.direct.size else []

@@ -138,7 +138,9 @@ class Preparation:
     @property
     def offset(self) -> OffsetColumn | None:
         """The column that is part of the score of a row; None: there is none."""
-        named = [(self.layout.names.index(one.name), one.role == "exposure") for one in self.inputs if one.role]
+        named = [
+            (self.layout.names.index(column.name), column.role == "exposure") for column in self.inputs if column.role
+        ]
         return OffsetColumn(*named[0]) if named else None
 
     @property

@@ -44,10 +44,10 @@ def test_reference_is_stored_with_the_version(client, done, datasets):
 
 def test_every_fault_is_listed_before_the_job_exists(client, datasets):
     body = {"current": datasets["now"], "columns": ["a", "bb"], "tolerance_psi": -1}
-    found = client.post("/v1/jobs/drift:validate", json=body)
-    assert found.status_code == 422
-    assert {error["pointer"] for error in found.json()["errors"]} >= {"/tolerance_psi"}
+    response = client.post("/v1/jobs/drift:validate", json=body)
+    assert response.status_code == 422
+    assert {error["pointer"] for error in response.json()["errors"]} >= {"/tolerance_psi"}
     body = {"current": datasets["now"], "columns": ["a", "bb"]}
-    found = client.post("/v1/jobs/drift", json=body)
-    assert found.status_code == 422
-    assert {error["pointer"] for error in found.json()["errors"]} == {"/reference", "/columns/1"}
+    response = client.post("/v1/jobs/drift", json=body)
+    assert response.status_code == 422
+    assert {error["pointer"] for error in response.json()["errors"]} == {"/reference", "/columns/1"}

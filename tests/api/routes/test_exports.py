@@ -22,9 +22,9 @@ def test_onnx_predicts_as_the_service(client, numeric, algorithm):
     session = onnxruntime.InferenceSession(response.content)
     feed = {put.name: np.array([[row[put.name]] for row in ROWS]) for put in session.get_inputs()}
     labels, shares = session.run(["predict", "predict_proba"], feed)
-    found = client.post(f"/v1/models/{name}/predict", json={"rows": ROWS}).json()
-    assert labels.tolist() == found["predictions"]
-    np.testing.assert_allclose(shares, found["probabilities"], rtol=1e-12)
+    body = client.post(f"/v1/models/{name}/predict", json={"rows": ROWS}).json()
+    assert labels.tolist() == body["predictions"]
+    np.testing.assert_allclose(shares, body["probabilities"], rtol=1e-12)
 
 
 def test_a_script_predicts_as_the_service(client, numeric):
@@ -34,9 +34,9 @@ def test_a_script_predicts_as_the_service(client, numeric):
     space = {"__name__": "churn"}
     exec(compile(response.text, "churn.py", "exec"), space)
     assert space["check_golden_rows"](space["DOCUMENT"], space["ARRAYS"]) == 8
-    found = client.post(f"/v1/models/{name}/predict", json={"rows": ROWS}).json()["predictions"]
+    predictions = client.post(f"/v1/models/{name}/predict", json={"rows": ROWS}).json()["predictions"]
     table = {key: [row[key] for row in ROWS] for key in ("x", "z")}
-    np.testing.assert_allclose(space["predict"](table)["predict"], found, rtol=1e-12)
+    np.testing.assert_allclose(space["predict"](table)["predict"], predictions, rtol=1e-12)
 
 
 def test_the_digest_is_that_of_the_file(client, numeric):

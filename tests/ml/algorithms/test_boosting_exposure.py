@@ -63,9 +63,9 @@ def test_log_odds_of_an_offset_are_added_to_two_classes():
     y = (rng.random(3000) < 1 / (1 + np.exp(-offset - (x[:, 0] > 0)))) * 1.0
     options = {"task": Task.CLASSIFICATION, "n_estimators": 40, "max_leaf_nodes": 2, "min_samples_leaf": 500.0}
     _, _, p = fitted(x, y, offset, logarithm=False, **options)
-    rest = np.log(p[:, 1] / p[:, 0]) - offset
-    assert rest[x[:, 0] <= 0].mean() == pytest.approx(0, abs=0.25)
-    assert rest[x[:, 0] > 0].mean() == pytest.approx(1, abs=0.25)
+    log_odds = np.log(p[:, 1] / p[:, 0]) - offset
+    assert log_odds[x[:, 0] <= 0].mean() == pytest.approx(0, abs=0.25)
+    assert log_odds[x[:, 0] > 0].mean() == pytest.approx(1, abs=0.25)
 
 
 def test_no_tree_splits_the_exposure():
@@ -81,9 +81,9 @@ def table_of(n=400, **changes):
     for name, cells in changes.items():
         table = table.set_column(table.column_names.index(name), name, pa.array(cells))
     columns = [
-        TableColumn(name, "numeric", cells.null_count, None, minimum=min(known), maximum=max(known))
+        TableColumn(name, "numeric", cells.null_count, None, minimum=min(present), maximum=max(present))
         for name, cells in zip(table.column_names, table.columns, strict=True)
-        for known in [cells.drop_null().to_pylist()]
+        for present in [cells.drop_null().to_pylist()]
     ]
     return table, columns
 
@@ -103,10 +103,14 @@ def made():
 def test_a_model_predicts_in_proportion_to_the_exposure(made):
     table, result = made
     model = decode(result.blob)
-    assert [(one.name, one.role) for one in model.inputs] == [("age", None), ("town", None), ("years", "exposure")]
+    assert [(column.name, column.role) for column in model.inputs] == [
+        ("age", None),
+        ("town", None),
+        ("years", "exposure"),
+    ]
     twice = table.set_column(1, "years", pa.array(2 * table["years"].to_numpy()))
     np.testing.assert_allclose(model.predict(twice).values, 2 * model.predict(table).values, rtol=1e-12)
-    (metric,) = [one for one in result.report.test if one.name == "poisson_deviance"]
+    (metric,) = [metric for metric in result.report.test if metric.name == "poisson_deviance"]
     assert metric.value > 0
 
 

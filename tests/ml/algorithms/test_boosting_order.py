@@ -83,15 +83,15 @@ def test_values_in_order_are_the_nearest():
     pairs = np.array(
         [(a, b) for a, b in itertools.product(range(9), repeat=2) if a % 3 <= b % 3 and a // 3 <= b // 3 and a != b]
     )
-    found = ordered_values(values, weights, pairs)
-    assert (found[pairs[:, 0]] <= found[pairs[:, 1]]).all()
+    ordered = ordered_values(values, weights, pairs)
+    assert (ordered[pairs[:, 0]] <= ordered[pairs[:, 1]]).all()
     best = minimize(
         lambda v: weights @ (v - values) ** 2,
         np.full(9, values.mean()),
         constraints={"type": "ineq", "fun": lambda v: v[pairs[:, 1]] - v[pairs[:, 0]]},
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    assert weights @ (found - values) ** 2 <= best.fun * (1 + 1e-6)
+    assert weights @ (ordered - values) ** 2 <= best.fun * (1 + 1e-6)
 
 
 def test_true_directions_cost_no_accuracy_beside_lightgbm():
@@ -102,7 +102,7 @@ def test_true_directions_cost_no_accuracy_beside_lightgbm():
     y = np.tanh(2 * x[:, 0]) - x[:, 1] + np.sin(3 * x[:, 2]) + rng.normal(size=4000)
     params = GradientBoosting(monotone={"a": 1, "b": -1}, l2=0, n_estimators=60)
     state = fit(params, Data.of(Task.REGRESSION, x[:2000], y[:2000], names=("a", "b", "c")), Context.of(0)).state
-    own = np.sqrt(np.mean((predict(params, state, np.ascontiguousarray(x[2000:])) - y[2000:]) ** 2))
+    error = np.sqrt(np.mean((predict(params, state, np.ascontiguousarray(x[2000:])) - y[2000:]) ** 2))
     rival = lightgbm.train(
         {
             "monotone_constraints": [1, -1, 0],
@@ -113,7 +113,7 @@ def test_true_directions_cost_no_accuracy_beside_lightgbm():
         lightgbm.Dataset(x[:2000], y[:2000]),
         60,
     )
-    assert own <= 1.02 * np.sqrt(np.mean((rival.predict(x[2000:]) - y[2000:]) ** 2))
+    assert error <= 1.02 * np.sqrt(np.mean((rival.predict(x[2000:]) - y[2000:]) ** 2))
 
 
 def test_columns_of_a_path_lie_in_one_group():

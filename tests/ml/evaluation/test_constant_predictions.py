@@ -38,7 +38,7 @@ def test_constants_of_classes_are_those_of_dummy_classifiers(labels):
     assert accuracy.constant.value == pytest.approx(accuracy_score(test, most))
     assert loss.constant.value == pytest.approx(log_loss(test, prior))
     model = accuracy_score(test, chances.argmax(axis=1)), log_loss(test, chances)
-    differences = [one.difference.value for one in (accuracy, loss)]
+    differences = [metric.difference.value for metric in (accuracy, loss)]
     assert differences == pytest.approx([model[0] - accuracy.constant.value, model[1] - loss.constant.value])
     assert accuracy.surpassed is True
     assert loss.surpassed is True
@@ -50,15 +50,15 @@ def test_constants_of_numbers_are_those_of_dummy_regressors():
     train, truth = rng.exponential(size=500), rng.exponential(size=200)
     predicted = truth + rng.normal(scale=0.1, size=200)
     squared, absolute = ConstantNumber.of(train).compare(truth, predicted, rows(200))
-    for one, strategy, metric in (
+    for comparison, strategy, metric in (
         (squared, "mean", root_mean_squared_error),
         (absolute, "median", mean_absolute_error),
     ):
         dummy = DummyRegressor(strategy=strategy).fit(np.zeros((500, 1)), train).predict(np.zeros((200, 1)))
-        assert one.prediction == pytest.approx(dummy[0])
-        assert one.constant.value == pytest.approx(metric(truth, dummy))
-        assert one.difference.value == pytest.approx(metric(truth, predicted) - metric(truth, dummy))
-        assert one.surpassed is True
+        assert comparison.prediction == pytest.approx(dummy[0])
+        assert comparison.constant.value == pytest.approx(metric(truth, dummy))
+        assert comparison.difference.value == pytest.approx(metric(truth, predicted) - metric(truth, dummy))
+        assert comparison.surpassed is True
 
 
 def test_a_model_that_predicts_the_constant_is_warned_about(labels):
@@ -97,6 +97,6 @@ def test_a_difference_of_noise_leaves_out_zero_about_one_time_in_twenty():
         truth = rng.normal(size=120)
         predicted = np.where(rng.random(120) < 0.5, 0.4, -0.4)
         constant = ConstantNumber(float(np.sqrt(0.16)), 0.0)
-        found = constant.compare(truth, predicted, Rows(Resamples.of(120, rng)))[0]
-        left_out += found.surpassed is not None
+        comparison = constant.compare(truth, predicted, Rows(Resamples.of(120, rng)))[0]
+        left_out += comparison.surpassed is not None
     assert left_out <= 14

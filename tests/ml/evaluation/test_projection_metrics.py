@@ -21,7 +21,9 @@ CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]])
 
 def measured(x, z, seed=0):
     data = Data.of(Task.PROJECTION, x)
-    return {one.name: one for one in retained_metrics(data, z, Resamples.of(len(x), np.random.default_rng(seed)))}
+    return {
+        metric.name: metric for metric in retained_metrics(data, z, Resamples.of(len(x), np.random.default_rng(seed)))
+    }
 
 
 def stress_of(x, z):
@@ -33,11 +35,11 @@ def stress_of(x, z):
 @pytest.mark.parametrize("columns", [1, 2, 5])
 def test_the_values_are_those_of_scikit_learn_and_of_brute_force(columns):
     z = WINE[:, :columns] * 3
-    found = measured(WINE, z)
-    assert found["trustworthiness"].value == pytest.approx(trustworthiness(WINE, z, n_neighbors=5), rel=1e-12)
-    assert found["continuity"].value == pytest.approx(trustworthiness(z, WINE, n_neighbors=5), rel=1e-12)
-    assert found["stress"].value == pytest.approx(stress_of(WINE, z), rel=1e-6)
-    assert all(one.lower < one.value < one.upper for one in found.values())
+    metrics = measured(WINE, z)
+    assert metrics["trustworthiness"].value == pytest.approx(trustworthiness(WINE, z, n_neighbors=5), rel=1e-12)
+    assert metrics["continuity"].value == pytest.approx(trustworthiness(z, WINE, n_neighbors=5), rel=1e-12)
+    assert metrics["stress"].value == pytest.approx(stress_of(WINE, z), rel=1e-6)
+    assert all(metric.lower < metric.value < metric.upper for metric in metrics.values())
 
 
 def test_of_a_square_its_own_values_are_compared():
@@ -51,8 +53,8 @@ def test_of_a_square_its_own_values_are_compared():
 
 def test_a_map_that_turns_and_stretches_keeps_all():
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(13, 13)))[0]
-    found = measured(WINE, 7 * WINE @ turn)
-    assert {name: round(one.value, 9) for name, one in found.items()} == {
+    metrics = measured(WINE, 7 * WINE @ turn)
+    assert {name: round(metric.value, 9) for name, metric in metrics.items()} == {
         "trustworthiness": 1,
         "continuity": 1,
         "stress": 0,
@@ -62,27 +64,27 @@ def test_a_map_that_turns_and_stretches_keeps_all():
 def test_of_many_rows_some_are_compared_and_the_note_counts_them(monkeypatch):
     monkeypatch.setattr(projection_metrics, "MOST_ROWS", 60)
     rows = np.linspace(0, len(WINE) - 1, 60).astype(int)
-    found, z = measured(WINE, WINE[:, :2]), WINE[rows, :2]
-    assert found["trustworthiness"].value == pytest.approx(trustworthiness(WINE[rows], z, n_neighbors=5))
-    assert found["stress"].value == pytest.approx(stress_of(WINE[rows], z), rel=1e-6)
-    assert {one.n for one in found.values()} == {60}
-    assert all("Of 60 rows, evenly spaced among 178." in one.note for one in found.values())
+    metrics, z = measured(WINE, WINE[:, :2]), WINE[rows, :2]
+    assert metrics["trustworthiness"].value == pytest.approx(trustworthiness(WINE[rows], z, n_neighbors=5))
+    assert metrics["stress"].value == pytest.approx(stress_of(WINE[rows], z), rel=1e-6)
+    assert {metric.n for metric in metrics.values()} == {60}
+    assert all("Of 60 rows, evenly spaced among 178." in metric.note for metric in metrics.values())
 
 
 def test_few_rows_have_few_neighbours_and_two_have_none():
-    found = measured(CORNER, CORNER[:, :1])
-    assert found["trustworthiness"].note.startswith("Over the 1 nearest rows")
-    assert 0 <= found["trustworthiness"].value <= 1
-    assert {one.value for one in measured(CORNER[:2], CORNER[:2, :1]).values()} == {None}
+    metrics = measured(CORNER, CORNER[:, :1])
+    assert metrics["trustworthiness"].note.startswith("Over the 1 nearest rows")
+    assert 0 <= metrics["trustworthiness"].value <= 1
+    assert {metric.value for metric in measured(CORNER[:2], CORNER[:2, :1]).values()} == {None}
 
 
 def test_equal_distances_favour_no_order_of_the_rows():
     rows = np.random.default_rng(2).integers(0, 4, (40, 2)) * 1.0
     assert measured(rows, 3 * rows[:, ::-1])["trustworthiness"].value == 1
-    found, order = measured(rows, rows[:, :1]), np.random.default_rng(3).permutation(40)
+    metrics, order = measured(rows, rows[:, :1]), np.random.default_rng(3).permutation(40)
     again = measured(rows[order], rows[order, :1])
-    assert {name: one.value for name, one in again.items()} == pytest.approx(
-        {name: one.value for name, one in found.items()}, rel=1e-12
+    assert {name: metric.value for name, metric in again.items()} == pytest.approx(
+        {name: metric.value for name, metric in metrics.items()}, rel=1e-12
     )
 
 
@@ -98,6 +100,6 @@ def test_intervals_of_stress_cover_that_of_the_distribution():
     truth, hits = stress_of(many, many[:, :1]), 0
     for seed in range(120):
         x = rng.normal(size=(60, 2)) * shape
-        one = measured(x, x[:, :1], seed)["stress"]
-        hits += one.lower <= truth <= one.upper
+        metric = measured(x, x[:, :1], seed)["stress"]
+        hits += metric.lower <= truth <= metric.upper
     assert hits >= 106

@@ -175,8 +175,8 @@ def test_a_row_that_goes_both_ways_has_no_prediction_in_onnx(trained):
 
 def test_a_file_states_what_it_is(trained):
     model = trained("logistic", "classification")
-    found = export_model(model, "onnx", record_golden(model, drawn_table(mixed=True, classes=3).slice(0, 8)), ORIGIN)
-    document = onnx.load_from_string(found.content)
+    exported = export_model(model, "onnx", record_golden(model, drawn_table(mixed=True, classes=3).slice(0, 8)), ORIGIN)
+    document = onnx.load_from_string(exported.content)
     onnx.checker.check_model(document, full_check=True)
     stated = {prop.key: prop.value for prop in document.metadata_props}
     assert stated["model"] == "m"
@@ -186,7 +186,7 @@ def test_a_file_states_what_it_is(trained):
     assert proof["rows"] == 208
     assert proof["largest_difference"] < 1e-12
     assert [put.name for put in document.graph.input] == [column.name for column in model.inputs]
-    assert {one.domain for one in document.opset_import} == {"", "ai.onnx.ml"}
+    assert {opset.domain for opset in document.opset_import} == {"", "ai.onnx.ml"}
 
 
 def test_the_same_version_gives_the_same_bytes(trained):

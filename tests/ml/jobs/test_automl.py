@@ -77,7 +77,7 @@ def test_units_give_the_same_bytes_whatever_the_order_and_the_time_they_take(of_
     again = searched(cancer(), in_shuffled_order)
     assert again.trained.blob == of_classes.trained.blob
     volatile = {"seconds", "microseconds_a_row"}
-    rows, others = ([row.model_dump(exclude=volatile) for row in one.result.candidates] for one in (of_classes, again))
+    rows, others = ([row.model_dump(exclude=volatile) for row in job.result.candidates] for job in (of_classes, again))
     assert rows == others
 
 
@@ -92,7 +92,7 @@ def test_a_leaderboard_of_classes_and_a_model(of_classes):
     model = decode(of_classes.trained.blob)
     served = "committee" if result.chosen is None else result.candidates[result.chosen].algorithm
     assert model.name == served
-    tested = next(one for one in of_classes.trained.report.test if one.name == "log_loss")
+    tested = next(metric for metric in of_classes.trained.report.test if metric.name == "log_loss")
     assert result.evaluation == tested
     assert tested.n == of_classes.trained.report.rows_test == 114
     assert set(result.pareto) <= {row.id for row in ranked}
@@ -142,8 +142,8 @@ def test_requests_that_cannot_be_done_are_refused_with_every_problem():
     constant = table.set_column(table.num_columns - 1, "y", pa.array(np.ones(table.num_rows)))
     assert ("/target", "constant") in faults(constant)
     assert ("/dataset", "too_few") in faults(table.slice(0, 15))
-    found = faults(table, metric="log_loss", include=["logisitc"], exclude=["nobody"])
-    assert {pointer for pointer, _ in found} == {"/metric", "/include/0", "/exclude/0"}
+    reported = faults(table, metric="log_loss", include=["logisitc"], exclude=["nobody"])
+    assert {pointer for pointer, _ in reported} == {"/metric", "/include/0", "/exclude/0"}
     assert {pointer for pointer, _ in faults(table, include=["logistic"])} == {"/include"}
     assert {pointer for pointer, _ in faults(table, target="nobody")} == {"/target"}
 
@@ -285,9 +285,9 @@ def test_large_tables_climb_rungs():
 def test_groups_count_as_one_row():
     """Rows of a group are copies: of 40 groups a difference shows nothing that 40 rows would not show."""
     groups, rng = np.repeat(np.arange(40), 50), np.random.default_rng(1)
-    apart = [np.repeat(rng.normal(0.02, 0.3, 40), 50) for _ in range(3)]
+    shifts = [np.repeat(rng.normal(0.02, 0.3, 40), 50) for _ in range(3)]
     order = WaveOrder(2, rungs(3, 100), [groups] * 3, tested=2)
-    play(order, lambda unit: 1.0 + (apart[unit.fold] if unit.candidate else np.zeros(2000)))
+    play(order, lambda unit: 1.0 + (shifts[unit.fold] if unit.candidate else np.zeros(2000)))
     assert order.states == ["done", "done"]
 
 
@@ -298,10 +298,10 @@ def test_differences_are_those_of_nadeau_and_bengio():
     rng = np.random.default_rng(2)
     losses = [[rng.normal(1, 0.1, 50) for _ in range(5)] for _ in range(2)]
     behind, p = Comparison.of("mae", losses).behind(1)
-    apart = np.array([b.mean() - a.mean() for a, b in zip(*losses, strict=True)])
-    error = np.sqrt(apart.var(ddof=1) * (1 / 5 + 1 / 4))
-    assert behind.value == pytest.approx(apart.mean())
-    assert p == pytest.approx(2 * stats.t.sf(abs(apart.mean() / error), 4))
+    differences = np.array([b.mean() - a.mean() for a, b in zip(*losses, strict=True)])
+    error = np.sqrt(differences.var(ddof=1) * (1 / 5 + 1 / 4))
+    assert behind.value == pytest.approx(differences.mean())
+    assert p == pytest.approx(2 * stats.t.sf(abs(differences.mean() / error), 4))
     assert behind.upper - behind.value == pytest.approx(stats.t.ppf(0.975, 4) * error)
 
 
@@ -324,6 +324,6 @@ def test_intervals_after_a_choice_cover(candidates):
     for seed in range(300):
         rng = np.random.default_rng(seed)
         losses = rng.exponential(1.0, 300) + rng.normal(0, 0.3, (candidates, 300))
-        found = bias_corrected("mae", losses, seed)
-        covered += found.lower <= 1.0 <= found.upper
+        corrected = bias_corrected("mae", losses, seed)
+        covered += corrected.lower <= 1.0 <= corrected.upper
     assert covered >= 0.93 * 300

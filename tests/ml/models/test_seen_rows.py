@@ -64,7 +64,7 @@ def test_copies_among_new_rows_are_recognised():
 
 def test_nothing_is_known_of_what_was_not_stored(monkeypatch):
     assert decode(b"") is None
-    monkeypatch.setattr("app.ml.models.seen_rows.MOST", 2)
+    monkeypatch.setattr("app.ml.models.seen_rows.MAX_HASHED_ROWS", 2)
     assert encode([seen([(1, "a"), (2, "a"), (3, "a")])]) == b""
 
 

@@ -28,7 +28,7 @@ def test_races_of_equals_drop_hardly_any_and_worse_ones_are_dropped():
         rng = np.random.default_rng(seed)
         losses = rng.normal(0, 0.15, (30, 800)) + rng.normal(0, 0.3, 800)
         leader = losses.mean(axis=1).argmin()
-        dropped += any(is_surely_above_zero(one - losses[leader], 100, alpha) for one in losses)
+        dropped += any(is_surely_above_zero(loss - losses[leader], 100, alpha) for loss in losses)
     assert dropped <= 10  # 5 % of 200
     worse = [
         is_surely_above_zero(np.random.default_rng(seed).normal(0.05, 0.15, 800), 100, alpha) for seed in range(50)

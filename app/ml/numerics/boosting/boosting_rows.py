@@ -9,7 +9,7 @@ from app.ml.numerics.boosting.losses import batches
 
 CURVE_ROWS = 10_000
 """Rows, at most, that the curve of the training loss is of."""
-RARE = 1e-9
+MIN_CLASS_SHARE = 1e-9
 """Share that a class without rows is taken to have."""
 
 
@@ -38,5 +38,5 @@ def best_base(data: Data, train_mask: NDArray[np.bool_], classes: int) -> Vector
     shares: Vector = sums / weight
     if not classes:
         return shares
-    floored = np.maximum(shares, RARE)
+    floored = np.maximum(shares, MIN_CLASS_SHARE)
     return np.log(floored[1:] / floored[:1]) if classes == 2 else np.log(floored)

@@ -38,7 +38,7 @@ LEAST_CURVATURE = 1e-3
 """Least curvature of a leaf: below it the step G/H would rest on nothing, and this value takes its place."""
 BATCH, NUMBERS = 2048, 8192
 """Rows of one batch, and numbers that are computed of them, at most: they take little memory."""
-MANY = 2**16
+MIN_PARALLEL_ROWS = 2**16
 """Rows from which on they are counted and parted on all free cores."""
 PARTS = 16
 """Turns in which all rows are parted: more take less memory to part them in, and move more of them twice."""
@@ -146,7 +146,7 @@ class Booster:
         )
         bent, least_curvature = slopes.curvature_unit / slopes.weight, LEAST_CURVATURE / slopes.weight
         codes, bins, start, low, high, levels = self._table
-        threads = count_threads() if n >= MANY else 1
+        threads = count_threads() if n >= MIN_PARALLEL_ROWS else 1
         most = n if threads == 1 else 2 * len(self._spare)
         self._progress[:] = 0
         arguments = [
@@ -174,10 +174,12 @@ class Booster:
             value[leaves[:, 0]] = limits.rate * self._leaf_values(slopes, leaf_value, leaves, penalties, tree)
 
         def settle(some: slice) -> None:
-            own = leaves[some].copy()
+            leaf_rows = leaves[some].copy()
             if not settled:
-                leaf_values(self._rows, own, penalties[some].copy(), *slopes.arguments, rate, least_curvature, value)
-            add_values(self._rows, own, value, raw)
+                leaf_values(
+                    self._rows, leaf_rows, penalties[some].copy(), *slopes.arguments, rate, least_curvature, value
+                )
+            add_values(self._rows, leaf_rows, value, raw)
 
         run_at_once([partial(settle, slice(first, None, threads)) for first in range(threads)])
         return tree, gain / slopes.unit / slopes.unit * slopes.curvature_unit * slopes.weight
@@ -217,14 +219,19 @@ class Booster:
         if progress[STAGE] == COUNTED:
             edges = [len(rows) * number // threads for number in range(threads + 1)]
             parts = zip(edges[:-1], edges[1:], histograms, strict=True)
-            run_at_once([partial(tally_rows, *[words, rows[first:last], *slopes, own]) for first, last, own in parts])
+            run_at_once(
+                [
+                    partial(tally_rows, *[words, rows[first:last], *slopes, histogram])
+                    for first, last, histogram in parts
+                ]
+            )
         else:
             j, size = self._leaf_states[progress[LEAF], 2], len(self._spare)
             stays, spares = np.empty(-(-len(rows) // size), np.int64), np.empty((threads, size), np.int32)
             split = rows, words, table.codes, j, *self._bytes[:, j], self._sides[node]
             calls = [
-                partial(part_sections, *[*split, spare, progress[FEWER], *slopes, first, threads, stays, own])
-                for first, (spare, own) in enumerate(zip(spares, histograms, strict=True))
+                partial(part_sections, *[*split, spare, progress[FEWER], *slopes, first, threads, stays, histogram])
+                for first, (spare, histogram) in enumerate(zip(spares, histograms, strict=True))
             ]
             run_at_once(calls)
             progress[KEPT] = join_sections(rows, stays, self._spare)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.threads import count_threads, run_at_once
 from app.ml.numerics.boosting.compiled.rows import gradients_of
-from app.ml.numerics.boosting.gradient_trees import BATCH, MANY, NUMBERS, Slopes
+from app.ml.numerics.boosting.gradient_trees import BATCH, MIN_PARALLEL_ROWS, NUMBERS, Slopes
 from app.ml.numerics.class_probabilities.log_totals import log_total
 from app.ml.numerics.linear_algebra.solve import near_one
 from app.ml.numerics.row_blocks import sections
@@ -64,7 +64,7 @@ class RowSums(NamedTuple):
     def slopes(self, k: int) -> Slopes:
         """Slopes of one sum at the current scores of the rows."""
         n = len(self.gradients)
-        threads = count_threads() if n >= MANY else 1
+        threads = count_threads() if n >= MIN_PARALLEL_ROWS else 1
         calls = [partial(self._slopes, k, section) for section in sections(n, 1)] if threads > 1 else []
         steepest, most = zip(*(run_at_once(calls) if calls else [self._slopes(k, slice(0, n))]), strict=True)
         largest = max(steepest), max(most)
@@ -108,9 +108,9 @@ class RowSums(NamedTuple):
 
     def add(self, k: int, tree: Trees, rows: Iterable[Labels]) -> None:
         """The values of the tree for rows that it did not grow from."""
-        own = tree._replace(left=tree.left.copy())  # its packed nodes are forgotten with it
+        copied = tree._replace(left=tree.left.copy())  # its packed nodes are forgotten with it
         for some in rows:
-            self.raw[k, some] += total_of_grown(own, self.data.x[some])[:, 0]
+            self.raw[k, some] += total_of_grown(copied, self.data.x[some])[:, 0]
 
 
 def batches(rows: int, each: int = 1) -> list[slice]:

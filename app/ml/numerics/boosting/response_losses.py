@@ -72,8 +72,8 @@ class Quantile(NamedTuple):
         return np.where(y < total, 1 - self.level, -self.level), None
 
     def losses(self, total: Vector, y: Vector) -> Vector:
-        rest = y - total
-        return np.maximum(self.level * rest, (self.level - 1) * rest)
+        residuals = y - total
+        return np.maximum(self.level * residuals, (self.level - 1) * residuals)
 
     def response(self, total: Vector) -> Vector:
         return total
@@ -150,9 +150,9 @@ class Tweedie(NamedTuple):
 
     def slopes(self, total: Vector, y: Vector) -> tuple[Vector, Vector]:
         total = np.clip(total, -MAX_EXPONENT, MAX_EXPONENT)
-        two, one = 2 - self.power, 1 - self.power
-        up, down = np.exp(two * total), y * np.exp(one * total)
-        return up - down, two * up - one * down
+        upper, lower = 2 - self.power, 1 - self.power
+        up, down = np.exp(upper * total), y * np.exp(lower * total)
+        return up - down, upper * up - lower * down
 
     def losses(self, total: Vector, y: Vector) -> Vector:
         return unit_deviances(y, self.response(total), self.power) / 2
@@ -201,13 +201,13 @@ class Focal(NamedTuple):
 
     def base(self, y: Vector, weights: Vector, offset: Vector) -> float:
         middle = CrossEntropy().base(y, weights, offset)
-        found = scipy.optimize.minimize_scalar(
+        minimum = scipy.optimize.minimize_scalar(
             lambda constant: float(weights @ self.losses(constant + offset, y)),
             bounds=sorted((0.0, 2 * middle)) if middle else (-1.0, 1.0),
             method="bounded",
             options={"xatol": 1e-12},
         )
-        return float(found.x)
+        return float(minimum.x)
 
     def unit(self, _base: float) -> float:
         return 1.0

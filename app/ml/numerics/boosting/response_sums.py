@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from app.ml.contract.algorithm import Data, Labels, Matrix, Vector
 from app.ml.contract.threads import count_threads, run_at_once
-from app.ml.numerics.boosting.gradient_trees import MANY, NO_CURVATURES, LeafValue, Slopes
+from app.ml.numerics.boosting.gradient_trees import MIN_PARALLEL_ROWS, NO_CURVATURES, LeafValue, Slopes
 from app.ml.numerics.boosting.losses import BATCH_AT_ONCE
 from app.ml.numerics.boosting.response_losses import ResponseLoss, weighted_quantile
 from app.ml.numerics.linear_algebra.solve import near_one
@@ -44,9 +44,9 @@ class ResponseSums(NamedTuple):
         alike = weights.min() == heaviest
         curvatures = np.empty(n if any(loss.bends for loss in losses) else 0, np.float32)
         units = tuple(loss.unit(start) for loss, start in zip(losses, base.tolist(), strict=True))
-        own, weight = (weights[:0], heaviest) if alike else (weights, 1 / near_one(heaviest))
+        row_weights, weight = (weights[:0], heaviest) if alike else (weights, 1 / near_one(heaviest))
         raw = np.array(np.broadcast_to(base[:, None] + offset, (len(losses), n)))
-        return cls(tuple(losses), x, y, raw, np.empty(n, np.float32), curvatures, units, weights, own, weight)
+        return cls(tuple(losses), x, y, raw, np.empty(n, np.float32), curvatures, units, weights, row_weights, weight)
 
     def begin(self) -> None:
         """A round: sums need nothing."""
@@ -54,7 +54,7 @@ class ResponseSums(NamedTuple):
     def slopes(self, k: int) -> Slopes:
         """Slopes of one sum at the current scores of the rows."""
         n, bends = len(self.gradients), self.losses[k].bends
-        threads = count_threads() if n >= MANY else 1
+        threads = count_threads() if n >= MIN_PARALLEL_ROWS else 1
         largest = run_at_once(
             [partial(self._slopes, k, section) for section in (sections(n, 1) if threads > 1 else [slice(0, n)])]
         )

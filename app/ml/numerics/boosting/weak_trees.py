@@ -20,7 +20,7 @@ from app.ml.numerics.trees.growth import Grower, Grown, Rules, planted
 
 EXACT = 5_000
 """Up to so many rows every value may divide a column, beyond them 255 bins."""
-LIGHTEST = 1e-12
+MIN_LEAF_SHARE = 1e-12
 """Weight that a leaf must have, as a share of all."""
 Codes = NDArray[np.unsignedinteger]
 """(n,) the class of each row by a tree, in few bytes."""
@@ -72,7 +72,7 @@ class Weak:
     def _grow(self, data: Data, weights: Vector, criterion: int, mass: float) -> Grown:
         """mass: what the rows weigh together, in what is compared."""
         order = self._order.copy() if self._order.size else None  # growing uses it up
-        least = LIGHTEST * mass
+        least = MIN_LEAF_SHARE * mass
         rules = self._rules._replace(criterion=criterion, min_samples_split=least, min_samples_leaf=least)
         return Grower(data, self._table, order).grow(weights, rules)
 

@@ -17,7 +17,7 @@ from app.ml.numerics.optimise.newton import newton
 
 TOLERANCE = 1e-12
 MAX_ITER = 100
-SMALLEST = 1e-6
+MIN_SHARPNESS = 1e-6
 """Least factor, in standard deviations of the scores: scores that are worse than none hardly count, in their order."""
 
 
@@ -44,5 +44,5 @@ def sharpness(scores: Matrix, targets: Matrix, weights: Vector) -> float:
         variance = (p * unit**2).sum(axis=1) - (p * unit).sum(axis=1) ** 2
         return np.array([[shares @ variance]])
 
-    found = newton(loss, hessian, np.ones(1), tol=TOLERANCE, max_iter=MAX_ITER, watch=lambda *_: False).x
-    return max(float(found[0]), SMALLEST) / spread
+    minimiser = newton(loss, hessian, np.ones(1), tol=TOLERANCE, max_iter=MAX_ITER, watch=lambda *_: False).x
+    return max(float(minimiser[0]), MIN_SHARPNESS) / spread

@@ -53,10 +53,10 @@ def score_shares(scores: Tensor, seen: NDArray[np.bool_], *, logistic: bool) -> 
     if places.size == 1:
         return scores.repeated(seen.astype(float))
     if scores.width == 1:
-        found = with_first(logistic_share(scores)) if logistic else sign_shares((-scores).beside(scores))
-        return found if seen.size == 2 else spread_columns(found, places, seen.size)
-    kept = scores if places.size == scores.width else scores[places]
-    return spread_columns(softmax_shares(kept) if logistic else sign_shares(kept), places, seen.size)
+        shares = with_first(logistic_share(scores)) if logistic else sign_shares((-scores).beside(scores))
+        return shares if seen.size == 2 else spread_columns(shares, places, seen.size)
+    seen_scores = scores if places.size == scores.width else scores[places]
+    return spread_columns(softmax_shares(seen_scores) if logistic else sign_shares(seen_scores), places, seen.size)
 
 
 def spread_columns(shares: Tensor, places: NDArray[np.integer], width: int) -> Tensor:
@@ -117,8 +117,8 @@ def calibrated_votes(votes: Tensor, voters: int, powers: Vector) -> Tensor:
     """(n, k) as `app.ml.numerics.ensembles.calibration.probabilities`."""
     if votes.width == 1:
         return votes.repeated(np.ones(1))
-    of = float(voters)
-    scores = powers[0] * (votes / of) + powers[1] * ((votes + 0.5) / (of + votes.width / 2)).apply("Log")
+    total = float(voters)
+    scores = powers[0] * (votes / total) + powers[1] * ((votes + 0.5) / (total + votes.width / 2)).apply("Log")
     return softmax_shares(scores)
 
 

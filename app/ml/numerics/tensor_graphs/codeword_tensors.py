@@ -12,8 +12,8 @@ def decoded_words(ones: Tensor, code: NDArray[np.int8], decode: str, tiny: float
     bits = code.astype(float)
     if decode == "hamming":
         words = (ones > 0.5).to_numbers()
-        apart = words @ (1 - 2 * bits.T) + bits.sum(axis=1)
-        nearest = apart.combine("Equal", apart.reduce("ReduceMin")).to_numbers()
+        distances = words @ (1 - 2 * bits.T) + bits.sum(axis=1)
+        nearest = distances.combine("Equal", distances.reduce("ReduceMin")).to_numbers()
         return with_gaps(normalised(nearest), ones)
     sure = ones.combine("Max", tiny).combine("Min", 1 - tiny)
     if decode == "shares" and np.array_equal(code, np.eye(len(code))):

@@ -38,23 +38,23 @@ def bayes_densities(state: BayesDensities, x: Tensor) -> Tensor:
         return _measured_densities(state, x)
     measured = np.ones(x.width)
     measured[categories.columns] = 0.0
-    found = _measured_densities(state, x * measured)
-    return found + (x[categories.columns] @ categories.weights + categories.constants)
+    densities = _measured_densities(state, x * measured)
+    return densities + (x[categories.columns] @ categories.weights + categories.constants)
 
 
 def _measured_densities(state: BayesDensities, x: Tensor) -> Tensor:
     if state.normals is not None:
         return normal_densities(state.normals, x)
     if state.histograms is not None:
-        found = _histogram_densities(state.histograms, x)
+        densities = _histogram_densities(state.histograms, x)
     elif state.multinomials is not None:
-        found = x.combine("Max", 0.0) @ state.multinomials.log_shares.T
+        densities = x.combine("Max", 0.0) @ state.multinomials.log_shares.T
     elif state.kernels is not None:
-        found = _kernel_densities(state.kernels, x)
+        densities = _kernel_densities(state.kernels, x)
     else:
         return x.repeated(np.zeros(len(state.log_priors)))
-    likeliest = found[np.flatnonzero(np.isfinite(state.log_priors))].reduce("ReduceMax")
-    return x.repeated(np.zeros(found.width)).where(likeliest.combine("Equal", -np.inf), found)
+    likeliest = densities[np.flatnonzero(np.isfinite(state.log_priors))].reduce("ReduceMax")
+    return x.repeated(np.zeros(densities.width)).where(likeliest.combine("Equal", -np.inf), densities)
 
 
 def normal_densities(normals: Normals, x: Tensor) -> Tensor:
@@ -72,27 +72,27 @@ def normal_densities(normals: Normals, x: Tensor) -> Tensor:
     return parts[0].beside(*parts[1:])
 
 
-def _histogram_densities(found: Histograms, x: Tensor) -> Tensor:
-    bins = found.logs.shape[2]
-    places = ((x - found.low) / found.width).combine("Max", 0.0).combine("Min", float(bins - 1)).to_integers()
+def _histogram_densities(histograms: Histograms, x: Tensor) -> Tensor:
+    bins = histograms.logs.shape[2]
+    places = ((x - histograms.low) / histograms.width).combine("Max", 0.0).combine("Min", float(bins - 1)).to_integers()
     columns = [places[[j]] for j in range(x.width)]
     by_class = [
         sum_tensors([place.among(np.ascontiguousarray(logs[j])) for j, place in enumerate(columns)])
-        for logs in found.logs
+        for logs in histograms.logs
     ]
     return by_class[0].beside(*by_class[1:])
 
 
-def _kernel_densities(found: Kernels, x: Tensor) -> Tensor:
-    u = standardised_columns(x, found.centre, found.scale, MAX_SCALED)
+def _kernel_densities(kernels: Kernels, x: Tensor) -> Tensor:
+    u = standardised_columns(x, kernels.centre, kernels.scale, MAX_SCALED)
     parts: list[Tensor] = []
-    for c, (begin, end) in enumerate(zip(np.append(0, found.ends[:-1]), found.ends, strict=True)):
+    for c, (begin, end) in enumerate(zip(np.append(0, kernels.ends[:-1]), kernels.ends, strict=True)):
         if end == begin:
             parts.append(x.repeated(np.array([-np.inf])))
             continue
-        inverse = found.inverse[c]
-        heights = found.logs[begin:end] - squared_distances_to(found.rows[begin:end] * inverse, u * inverse) / 2.0
-        parts.append(float(found.constants[c]) + log_sum_tensor(heights))
+        inverse = kernels.inverse[c]
+        heights = kernels.logs[begin:end] - squared_distances_to(kernels.rows[begin:end] * inverse, u * inverse) / 2.0
+        parts.append(float(kernels.constants[c]) + log_sum_tensor(heights))
     return parts[0].beside(*parts[1:])
 
 

@@ -70,11 +70,13 @@ def _matern(kernel: Matern, points: Matrix, x: Tensor) -> Tensor:
 
 def _periodic(kernel: Periodic, points: Matrix, x: Tensor) -> Tensor:
     """By points on circles, as the kernel itself is computed."""
-    angles, own = x * (2 * np.pi / kernel.period)[None], 2 * np.pi * (points / kernel.period)
+    angles, point_angles = x * (2 * np.pi / kernel.period)[None], 2 * np.pi * (points / kernel.period)
     gamma = 0.5 / np.broadcast_to(kernel.length_scale, points.shape[1:]) ** 2
     root = np.sqrt(np.tile(gamma, 2))
     circles = angles.apply("Sin").beside(angles.apply("Cos"))
-    return (-squared_distances_to(np.hstack([np.sin(own), np.cos(own)]) * root, circles * root[None])).apply("Exp")
+    return (
+        -squared_distances_to(np.hstack([np.sin(point_angles), np.cos(point_angles)]) * root, circles * root[None])
+    ).apply("Exp")
 
 
 def function_tensor(function: MeasuredFunction, x: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from app.ml.numerics.tensor_graphs.distance_tensors import minkowski_distances_t
 
 def neighbour_tensors(metric: NamedMetric, points: Matrix, count: int, x: Tensor) -> tuple[Tensor, Tensor]:
     """(n, k) distances of the nearest of the points (m, r), nearest first, and their places."""
-    apart = minkowski_distances_to(points, metric_points(metric, x), metric.p)
-    far, places = apart.smallest(min(count, len(points)))
+    distances = minkowski_distances_to(points, metric_points(metric, x), metric.p)
+    far, places = distances.smallest(min(count, len(points)))
     return far * far / 2.0 if metric.name == "cosine" else far, places
 
 
@@ -58,14 +58,14 @@ def share_tensor(weights: Tensor, far: Tensor, offset: float | None) -> Tensor:
 
 def vote_tensor(codes: Tensor, counts: Tensor, classes: int) -> Tensor:
     """(n, classes) as `votes`: of classes with equal votes the one with the nearest row leads."""
-    own = [codes.combine("Equal", float(c)).to_numbers() for c in range(classes)]
-    votes = [(mask * counts).sum_in_order() for mask in own]
-    found = votes[0].beside(*votes[1:])
-    best = (found >= found.reduce("ReduceMax") * (1 - 1e-12)).to_numbers()
+    class_masks = [codes.combine("Equal", float(c)).to_numbers() for c in range(classes)]
+    votes = [(mask * counts).sum_in_order() for mask in class_masks]
+    tallies = votes[0].beside(*votes[1:])
+    best = (tallies >= tallies.reduce("ReduceMax") * (1 - 1e-12)).to_numbers()
     is_tied = best.reduce("ReduceSum") > 1.5
-    leads = own[0] * best[[0]]
+    leads = class_masks[0] * best[[0]]
     for c in range(1, classes):
-        leads = leads + own[c] * best[[c]]
+        leads = leads + class_masks[c] * best[[c]]
     first = leads.first_largest().combine("Equal", np.arange(codes.width)[None]).to_numbers()
     winner = (codes * first).reduce("ReduceSum").combine("Equal", np.arange(classes, dtype=float)[None])
-    return normalised(found + LEAD * (winner & is_tied).to_numbers())
+    return normalised(tallies + LEAD * (winner & is_tied).to_numbers())

@@ -13,24 +13,24 @@ from app.ml.numerics.trees.linear_forms import Bounded, Forms
 
 def tree_totals(trees: Trees, x: Tensor) -> Tensor:
     """(n, k) as `total`: the sums of the values of all trees, one tree after the other."""
-    return _ensemble(trees, x, trees.values, apart=False)
+    return _ensemble(trees, x, trees.values, by_tree=False)
 
 
 def tree_sums(trees: Trees, output: Labels, outputs: int, x: Tensor) -> Tensor:
     """(n, outputs) sums of trees with values (L, 1), each added to the output (T,) that is its own."""
     values, leaves = np.zeros((len(trees.values), outputs)), trees.column < 0
     values[trees.left[leaves], output[tree_numbers(trees)[leaves]]] = trees.values[trees.left[leaves], 0]
-    return _ensemble(trees, x, values, apart=False)
+    return _ensemble(trees, x, values, by_tree=False)
 
 
 def tree_values(trees: Trees, x: Tensor) -> Tensor:
     """(n, T) as `each`: the first value of every tree."""
-    return _ensemble(trees, x, trees.values[:, :1], apart=True)
+    return _ensemble(trees, x, trees.values[:, :1], by_tree=True)
 
 
 def leaf_rows(trees: Trees, x: Tensor) -> Tensor:
     """(n, T) numbers: the row of `values` that each tree leads to; NaN of a row that goes both ways."""
-    return _ensemble(trees, x, np.arange(len(trees.values), dtype=np.float64)[:, None], apart=True, whole=True)
+    return _ensemble(trees, x, np.arange(len(trees.values), dtype=np.float64)[:, None], by_tree=True, whole=True)
 
 
 def tree_numbers(trees: Trees) -> Labels:
@@ -48,11 +48,13 @@ def tree_numbers(trees: Trees) -> Labels:
     return numbers
 
 
-def _ensemble(trees: Trees, x: Tensor, values: Matrix, *, apart: bool, whole: bool = False) -> Tensor:
-    """apart: the value of every tree, not their sum. whole: NaN where a row goes both ways."""
+def _ensemble(trees: Trees, x: Tensor, values: Matrix, *, by_tree: bool, whole: bool = False) -> Tensor:
+    """by_tree: the value of every tree, not their sum. whole: NaN where a row goes both ways."""
     arrays = [np.ascontiguousarray(array) for array in sound(trees)[:-1]]
-    width = trees.root.size if apart else values.shape[1]
-    return x.graph.compute("TreeEnsemble", [x, *arrays, np.ascontiguousarray(values)], width, apart=apart, whole=whole)
+    width = trees.root.size if by_tree else values.shape[1]
+    return x.graph.compute(
+        "TreeEnsemble", [x, *arrays, np.ascontiguousarray(values)], width, by_tree=by_tree, whole=whole
+    )
 
 
 class FormedState(Protocol):

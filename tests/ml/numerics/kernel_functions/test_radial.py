@@ -17,10 +17,10 @@ def terms(order):
 
 @pytest.mark.parametrize("order", [RBF, 1, 3, 5])
 def test_values_are_those_of_their_definition(order):
-    found = SQUARES.copy()
-    radial_values(found, order)
-    np.testing.assert_allclose(found, terms(order)[1], rtol=1e-14)
-    assert (found[:, -1] == 1).all()
+    values = SQUARES.copy()
+    radial_values(values, order)
+    np.testing.assert_allclose(values, terms(order)[1], rtol=1e-14)
+    assert (values[:, -1] == 1).all()
 
 
 @pytest.mark.parametrize("order", [RBF, 1, 3, 5])
@@ -34,7 +34,7 @@ def test_slopes_and_the_sum(order):
 
 
 def test_far_rows_have_no_covariance():
-    found = np.array([[MAX_EXPONENT - 1, MAX_EXPONENT + 1, 1e300]])
-    radial_values(found, RBF)
-    assert found[0, 0] > 0
-    assert found[0, 1:].tolist() == [0, 0]
+    values = np.array([[MAX_EXPONENT - 1, MAX_EXPONENT + 1, 1e300]])
+    radial_values(values, RBF)
+    assert values[0, 0] > 0
+    assert values[0, 1:].tolist() == [0, 0]

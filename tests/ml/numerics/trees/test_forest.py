@@ -90,10 +90,10 @@ def test_side_by_side_is_one_by_one_to_the_last_bit(seed, count):
     """Rows side by side, or the trees of a row."""
     trees, values = forest(seed, count=count)
     x = np.random.default_rng(seed).choice(values, (2 * LEAST_BLOCK + 3, 2))
-    alone, apart = _one_by_one(trees, x, by_tree=False), _one_by_one(trees, x, by_tree=True)
+    alone, by_tree = _one_by_one(trees, x, by_tree=False), _one_by_one(trees, x, by_tree=True)
     for rows in (*range(1, MIN_INTERLEAVED_ROWS + 1), 13, LEAST_BLOCK + 1, len(x)):
         assert total(trees, x[:rows]).tobytes() == alone[:rows].tobytes()
-        assert each(trees, x[:rows]).tobytes() == apart[:rows].tobytes()
+        assert each(trees, x[:rows]).tobytes() == by_tree[:rows].tobytes()
     expected = [[traced(trees, row, root)[0] for root in trees.root] for row in x[:200]]
     np.testing.assert_allclose(each(trees, x[:200]), expected, rtol=1e-13, atol=1e-13)
 
@@ -101,14 +101,14 @@ def test_side_by_side_is_one_by_one_to_the_last_bit(seed, count):
 def test_the_kernel_is_what_it_says():
     trees, values = forest(7, nodes=20)
     x = np.random.default_rng(7).choice(values[~np.isnan(values)], (11, 2))
-    found = np.full((4, 11, 1), NAN)
-    given = x, trees.root, _packed(trees), trees.values
+    outputs = np.full((4, 11, 1), NAN)
+    arguments = x, trees.root, _packed(trees), trees.values
     with np.errstate(over="ignore"):
-        for way, out in zip([add_plain.python, add_plain], found[:2], strict=True):
-            assert way(*given, 9, False, out) == 0
-        for way, out in zip([add_plain_few.python, add_plain_few], found[2:], strict=True):
-            assert way(*given, False, out) == 0
-    assert {out.tobytes() for out in found} == {total(trees, x).tobytes()}
+        for way, out in zip([add_plain.python, add_plain], outputs[:2], strict=True):
+            assert way(*arguments, 9, False, out) == 0
+        for way, out in zip([add_plain_few.python, add_plain_few], outputs[2:], strict=True):
+            assert way(*arguments, False, out) == 0
+    assert {out.tobytes() for out in outputs} == {total(trees, x).tobytes()}
 
 
 def test_what_is_kept_beside_the_trees_is_counted():

@@ -125,7 +125,7 @@ def best_bounded_subset(cells, bends, whole, rows_each, best, least, scales, pen
             seen[size] = code
             size += 1
     in_order(seen[:size], ratio)
-    found, part, first, chosen, left, right = best, np.int64(0), 0, 0, 0.0, 0.0
+    subset_gain, part, first, chosen, left, right = best, np.int64(0), 0, 0, 0.0, 0.0
     for backward in range(2):
         sum_, h_sum = np.int64(0), 0.0
         for p in range(min(NAMED, max(size // 2, min(size, 1)))):
@@ -136,11 +136,11 @@ def best_bounded_subset(cells, bends, whole, rows_each, best, least, scales, pen
             if count < least or total - count < least:
                 continue
             g = ((sum_ - count) >> bits) * steep
-            gain, one, other = gain_of_sides((g, h_sum, g_all - g, h_all - h_sum), penalty, bounds, 0)
-            if gain > found:
-                found, part, first, chosen = gain, count, size - 1 - p if backward else 0, p + 1
-                left, right = one, other
-    if found > best:
+            gain, left_value, other = gain_of_sides((g, h_sum, g_all - g, h_all - h_sum), penalty, bounds, 0)
+            if gain > subset_gain:
+                subset_gain, part, first, chosen = gain, count, size - 1 - p if backward else 0, p + 1
+                left, right = left_value, other
+    if subset_gain > best:
         heavy = 2 * part > total
         for code in range(sides.size):
             sides[code] = LEFT if heavy and code < cells.size and cells[code] != 0 else RIGHT
@@ -148,7 +148,7 @@ def best_bounded_subset(cells, bends, whole, rows_each, best, least, scales, pen
             sides[code] = RIGHT if heavy else LEFT
         if heavy:
             left, right = right, left
-    return found, left, right
+    return subset_gain, left, right
 
 
 @seldom
@@ -203,7 +203,7 @@ def best_bounded_split(
             bends[code] = (wide_bends[code] if twofold else cells[code] & mask) * bent
         gone = cells[bins[j]]
         if levels[j]:
-            found, left, right = best_bounded_subset(
+            subset_gain, left, right = best_bounded_subset(
                 cells,
                 bends,
                 (whole, h_all, total),
@@ -217,8 +217,8 @@ def best_bounded_split(
                 (sums, gains),
                 sides,
             )
-            if found > best:
-                best, column, last, fewer, best_left, best_right = found, j, -1, LEFT, left, right
+            if subset_gain > best:
+                best, column, last, fewer, best_left, best_right = subset_gain, j, -1, LEFT, left, right
                 missing_to = np.int64(sides[bins[j]]) if gone else -1
             continue
         drawn = -1

@@ -54,12 +54,12 @@ def subtract(whole, part):
 def vacated(owner, place, begin, end):
     """A place in the pool that no leaf owns, or that of the leaf with the fewest rows, which loses its histogram."""
     poorest, fewest = -1, 0
-    for at in range(owner.size):
-        leaf = owner[at]
+    for slot in range(owner.size):
+        leaf = owner[slot]
         if leaf == FREE:
-            return at
+            return slot
         if leaf != IN_USE and (poorest < 0 or end[leaf] - begin[leaf] < fewest):
-            poorest, fewest = at, end[leaf] - begin[leaf]
+            poorest, fewest = slot, end[leaf] - begin[leaf]
     place[owner[poorest]] = -1
     owner[poorest] = FREE
     return poorest
@@ -166,34 +166,39 @@ def boost(
     scales, limits = (bits, gradients, curvatures), (l2, least_rows, least_curvature)
     grouping, slopes = (smoothing, extra, rare), (result, weights, scale, numbers, curvature)
     stage, leaves, nodes = progress[STAGE], progress[LEAVES], progress[NODES]
-    one, other, parent, at = progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE]
+    new_leaf, other, parent, slot = progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE]
     older, fewer = progress[LEAF], progress[FEWER]
     if stage == NEW:
         lead[:], penalty[:], place[:], owner[:] = 0.0, l2, -1, FREE
         begin[0], end[0], depth[0], node[0], leaves, nodes = 0, chosen(train_mask, rows), 0, 0, 1, 1
         column[0], gain[0], missing[0], threshold[0], share[0], value[0] = -1, 0.0, -1, 0.0, 1.0, 0.0
         bounds[0, 0], bounds[0, 1], key[0], group[0] = -np.inf, np.inf, 1, ANY_GROUP
-        one, other, parent, at = 0, -1, -1, 0  # new leaves, where the histogram was they come from, where that of one
+        new_leaf, other, parent, slot = (
+            0,
+            -1,
+            -1,
+            0,
+        )  # new leaves, where the histogram was they come from, where that of the first
         if end[0] > most:
             progress[STAGE], progress[LEAVES], progress[NODES] = COUNTED, leaves, nodes
-            progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE] = one, other, parent, at
+            progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE] = new_leaf, other, parent, slot
             progress[LEAF] = 0
             return WAITING
         tally(words, rows[: end[0]], slopes, scales, gathered, held, pool[0])
     while True:
         if stage != PARTED:
-            for leaf in (one, other):
+            for leaf in (new_leaf, other):
                 if leaf == other:
                     if other < 0:
                         continue
                     if parent >= 0:
-                        subtract(pool[parent], pool[at])
-                        at = parent
+                        subtract(pool[parent], pool[slot])
+                        slot = parent
                     else:
-                        at = vacated(owner, place, begin, end)
-                        tally(words, rows[begin[leaf] : end[leaf]], slopes, scales, gathered, held, pool[at])
+                        slot = vacated(owner, place, begin, end)
+                        tally(words, rows[begin[leaf] : end[leaf]], slopes, scales, gathered, held, pool[slot])
                 size = end[leaf] - begin[leaf]
-                lead[leaf], place[leaf], owner[at] = 0.0, -1, FREE
+                lead[leaf], place[leaf], owner[slot] = 0.0, -1, FREE
                 splits = size >= 2 * least_rows and depth[leaf] < max_depth
                 if splits and bounded:
                     draw_columns(columns, tree_columns, draws, key[leaf], group[leaf], allowed, drawn)
@@ -207,7 +212,7 @@ def boost(
                         bounds[leaf, 2],
                         bounds[leaf, 3],
                     ) = best_bounded_split(
-                        pool[at],
+                        pool[slot],
                         further,
                         bins,
                         levels,
@@ -224,7 +229,7 @@ def boost(
                     )
                 elif splits:
                     lead[leaf], plan[leaf, 0], plan[leaf, 1], plan[leaf, 2], plan[leaf, 3] = best_split(
-                        pool[at],
+                        pool[slot],
                         further,
                         bins,
                         levels,
@@ -238,12 +243,12 @@ def boost(
                         sides[node[leaf]],
                     )
                 if lead[leaf] > 0:
-                    place[leaf], owner[at] = at, leaf
+                    place[leaf], owner[slot] = slot, leaf
             older = leading(lead, leaves)
             if lead[older] <= 0:
                 break
             fewer = plan[older, 3]
-            one, other = (older, leaves) if fewer == LEFT else (leaves, older)
+            new_leaf, other = (older, leaves) if fewer == LEFT else (leaves, older)
             leaves += 1
             if leaves == max_leaves:
                 fewer = NEITHER
@@ -251,20 +256,20 @@ def boost(
                 parent = place[older]
                 if parent >= 0:
                     owner[parent] = IN_USE
-                at = vacated(owner, place, begin, end)
-                owner[at] = IN_USE
+                slot = vacated(owner, place, begin, end)
+                owner[slot] = IN_USE
         younger, lo, hi = leaves - 1, begin[older], end[older]
         j, last, missing_to = plan[older, 0], plan[older, 1], plan[older, 2]
         if stage == PARTED:
-            kept = progress[KEPT]
+            left_count = progress[KEPT]
             stage = NEW
         elif hi - lo > most:
             progress[STAGE], progress[LEAVES], progress[NODES] = PARTED, leaves, nodes
-            progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE] = one, other, parent, at
+            progress[ONE], progress[OTHER], progress[PARENT], progress[PLACE] = new_leaf, other, parent, slot
             progress[LEAF], progress[FEWER] = older, fewer
             return WAITING
         else:
-            kept = part_rows(
+            left_count = part_rows(
                 rows[lo:hi],
                 words,
                 codes,
@@ -277,9 +282,9 @@ def boost(
                 scales,
                 gathered,
                 held,
-                pool[at],
+                pool[slot],
             )
-        cut = lo + kept
+        cut = lo + left_count
         parent_node = node[older]
         column[parent_node], left[parent_node], missing[parent_node], gain[parent_node] = (
             j,

@@ -15,14 +15,15 @@ CHUNK = 256
 
 
 @kernel("Tuple((f8, f8))(f8[::1], f8[:], f8[::1], f8, b1, f8, f4[::1])", writes=["result"])
-def gradients_of(at, target, weights, scale, numbers, unit, result):
+def gradients_of(predicted, target, weights, scale, numbers, unit, result):
     """The gradient of each row, times `unit`, whatever it weighs, into `result` (n,); the largest of both slopes.
 
-    at: (n,) the sum so far for numbers, else the probability of the class; `target` (n,): squared or logistic loss.
+    predicted: (n,) the sum so far for numbers, else the probability of the class; `target` (n,): squared or logistic
+    loss.
     """
     steepest, most = 0.0, 0.0
-    for i in range(at.size):
-        result[i] = (at[i] - target[i]) * unit
+    for i in range(predicted.size):
+        result[i] = (predicted[i] - target[i]) * unit
         gradient, bent = slope((result, weights, scale, numbers, result[:0]), i)
         steepest, most = max(steepest, abs(gradient)), max(most, bent)
     return steepest, most
@@ -51,7 +52,7 @@ def add(words, rows, slopes, scales, gathered, held, histogram):
     the second half.
     """
     bits, gradients, curvatures = scales
-    width, one = words.shape[1], np.float64(1)
+    width, unit = words.shape[1], np.float64(1)
     twofold = histogram.size > width * 8 * CELLS
     for c in range(rows.size):
         p = np.uintp(c)
@@ -61,7 +62,7 @@ def add(words, rows, slopes, scales, gathered, held, histogram):
             held[p] = (np.int64(np.rint(steep * gradients)) << bits) + 1
             held[p + np.uintp(CHUNK)] = np.int64(np.rint(bent * curvatures))
         else:
-            held[p] = (np.int64(np.rint(steep * gradients)) << bits) + np.int64(max(np.rint(bent * curvatures), one))
+            held[p] = (np.int64(np.rint(steep * gradients)) << bits) + np.int64(max(np.rint(bent * curvatures), unit))
         for w in range(width):
             gathered[p, np.uintp(w)] = words[i, np.uintp(w)]
     add_cells(gathered, held[:CHUNK], rows.size, histogram[: width * 8 * CELLS])
@@ -107,29 +108,29 @@ def part_some(rows, words, codes, j, further, sides, spare, counts, slopes, scal
     further: where the column's further bytes begin, and how many they are.
     counts: the side, LEFT or RIGHT, whose rows are added to the histogram: they are at hand now.
     """
-    kept, moved, column = np.uintp(0), np.uintp(0), np.uintp(j)
+    left_count, moved, column = np.uintp(0), np.uintp(0), np.uintp(j)
     start, more = further
     for first in range(0, rows.size, CHUNK):
-        stay, go = kept, moved
+        stay, go = left_count, moved
         for p in range(first, min(first + CHUNK, rows.size)):
             i = rows[np.uintp(p)]
             code = np.uintp(codes[np.uintp(i), column])
             for turn in range(more):
-                own = np.uintp(codes[np.uintp(i), np.uintp(start + turn)])
-                if own < np.uintp(CELLS - 1):
-                    code = np.uintp((turn + 1) * (CELLS - 1)) + own
+                cell = np.uintp(codes[np.uintp(i), np.uintp(start + turn)])
+                if cell < np.uintp(CELLS - 1):
+                    code = np.uintp((turn + 1) * (CELLS - 1)) + cell
             right = np.uintp(sides[code])
             spare[moved] = i
-            rows[kept] = i
+            rows[left_count] = i
             moved += right
-            kept += np.uintp(1) - right
+            left_count += np.uintp(1) - right
         if counts == LEFT:
-            add(words, rows[stay:kept], slopes, scales, gathered, held, histogram)
+            add(words, rows[stay:left_count], slopes, scales, gathered, held, histogram)
         elif counts == RIGHT:
             add(words, spare[go:moved], slopes, scales, gathered, held, histogram)
     for p in range(moved):
-        rows[kept + np.uintp(p)] = spare[np.uintp(p)]
-    return np.int64(kept)
+        rows[left_count + np.uintp(p)] = spare[np.uintp(p)]
+    return np.int64(left_count)
 
 
 @seldom
@@ -137,7 +138,7 @@ def part_rows(rows, words, codes, j, further, sides, spare, counts, slopes, scal
     """The same of any number of rows: as many at a time as `spare` has room for, and each time those that stay change
     places with those that went before.
     """
-    kept = 0
+    left_count = 0
     if counts != NEITHER:
         empty(histogram)
     for first in range(0, rows.size, spare.size):
@@ -145,8 +146,8 @@ def part_rows(rows, words, codes, j, further, sides, spare, counts, slopes, scal
         stay = part_some(
             some, words, codes, j, further, sides, spare, counts, slopes, scales, gathered, held, histogram
         )
-        kept = exchange(rows, kept, first, stay, spare)
-    return kept
+        left_count = exchange(rows, left_count, first, stay, spare)
+    return left_count
 
 
 @inner
@@ -215,10 +216,10 @@ def part_sections(
 @kernel("i8(i4[::1], i8[::1], i4[::1])", writes=["rows", "spare"])
 def join_sections(rows, stays, spare):
     """Bring the rows that stay, of all sections, to the front: how many."""
-    kept = 0
+    left_count = 0
     for section in range(stays.size):
-        kept = exchange(rows, kept, section * spare.size, stays[section], spare)
-    return kept
+        left_count = exchange(rows, left_count, section * spare.size, stays[section], spare)
+    return left_count
 
 
 @kernel(
@@ -259,6 +260,6 @@ def leaf_sums(rows, leaf_rows, result, weights, scale, numbers, curvature, sums)
 def add_values(rows, leaf_rows, value, raw):
     """Add the value of each leaf's node to `raw` (n,) of its rows."""
     for leaf in range(leaf_rows.shape[0]):
-        own = raw.dtype.type(value[leaf_rows[leaf, 0]])
+        addend = raw.dtype.type(value[leaf_rows[leaf, 0]])
         for i in rows[leaf_rows[leaf, 1] : leaf_rows[leaf, 2]]:
-            raw[np.uintp(i)] += own
+            raw[np.uintp(i)] += addend

@@ -64,7 +64,7 @@ def best_subset(cells, rows, whole, before, best, least, scales, l2, grouping, s
             seen[size] = code
             size += 1
     in_order(seen[:size], ratio)
-    found, part, first, count = best, np.int64(0), 0, 0
+    subset_gain, part, first, count = best, np.int64(0), 0, 0
     for backward in range(2):
         sum_ = np.int64(0)
         for p in range(min(NAMED, max(size // 2, min(size, 1)))):
@@ -75,15 +75,15 @@ def best_subset(cells, rows, whole, before, best, least, scales, l2, grouping, s
             g_left, h_left = ((sum_ - h) >> bits) * steep, h * bent
             g_right, h_right = g_all - g_left, h_all - h_left
             gain = g_left * g_left / (h_left + penalty) + g_right * g_right / (h_right + penalty) - before
-            if gain > found:
-                found, part, first, count = gain, h, size - 1 - p if backward else 0, p + 1
-    if found > best:
+            if gain > subset_gain:
+                subset_gain, part, first, count = gain, h, size - 1 - p if backward else 0, p + 1
+    if subset_gain > best:
         heavy = 2 * part > total_h
         for code in range(sides.size):
             sides[code] = LEFT if heavy and code < cells.size and cells[code] != 0 else RIGHT
         for code in seen[first : first + count]:
             sides[code] = RIGHT if heavy else LEFT
-    return found
+    return subset_gain
 
 
 @seldom
@@ -114,11 +114,11 @@ def best_split(histogram, further, bins, levels, rows, scales, limits, grouping,
             cells = widest[: bins[j] + 1]
         gone = cells[bins[j]]
         if levels[j]:
-            found = best_subset(
+            subset_gain = best_subset(
                 cells[: bins[j] + 1], rows, whole, before, best, least, scales, l2, grouping, sums, gains, sides
             )
-            if found > best:
-                best, column, last, fewer = found, j, -1, LEFT
+            if subset_gain > best:
+                best, column, last, fewer = subset_gain, j, -1, LEFT
                 missing_to = np.int64(sides[bins[j]]) if gone else -1
             continue
         for aside in range(2 if gone else 1):  # the missing to the right, then to the left
