@@ -98,10 +98,14 @@ async def _read(reader):
     return STATUS.match(head)[1], CLOSE.search(head) is not None
 
 
+LEFT_OUT_SECONDS = 2.5
+"""A little more than `fail_timeout` in nginx.conf, for which a replica that failed gets no request."""
+
+
 async def restarted(replicas, times, tally, before=lambda: None):
     """Yields after each of so many restarts what became of the requests meanwhile, and the seconds it took.
 
-    before: called before a replica starts again.
+    before: called before a replica starts again. The next one stops when nginx sends requests to this one again.
     """
     tally.take()
     for number in range(times):
@@ -110,7 +114,9 @@ async def restarted(replicas, times, tally, before=lambda: None):
         await asyncio.to_thread(before)
         replica.spawn()
         await asyncio.to_thread(replica.wait)
-        yield tally.take(), time.perf_counter() - begun
+        seconds = time.perf_counter() - begun
+        await asyncio.sleep(LEFT_OUT_SECONDS)
+        yield tally.take(), seconds
 
 
 def two_replicas(settings, folder):
