@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from app.ml.contract.columns import ColumnKind, InputColumn
 from app.ml.contract.export_errors import ExportUnsupported
 from app.ml.contract.labels import Class
+from app.ml.contract.task import PredictionKind
 from app.ml.contract.tensor_graph import Tensor, TensorGraph
 from app.ml.models.model import Model
 from app.ml.preparation.matrix_tensors import matrix_tensor
@@ -67,7 +68,8 @@ def _input_tensor(graph: TensorGraph, column: InputColumn, absent: float) -> Ten
 
 def _outputs(model: Model, result: Tensor) -> dict[str, Tensor]:
     if not model.task.of_classes:
-        return {"predict": _without_axis(result) if result.width == 1 else result}
+        has_axis = model.task.record.prediction is PredictionKind.COORDINATES
+        return {"predict": result if has_axis or result.width > 1 else _without_axis(result)}
     labels, undefined = _class_labels(model.classes or ())
     code = result.first_largest()
     if result.width == 2:

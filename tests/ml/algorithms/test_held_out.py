@@ -85,7 +85,11 @@ def behind(load, one, other):
         ),
         (
             CANCER,
-            {"name": "random_subspace", "estimator": {"name": "decision_tree", **TREE}, "n_estimators": 10},
+            {
+                "name": "random_subspace",
+                "estimator": {"name": "decision_tree", "prior_weight": 1, **TREE},
+                "n_estimators": 10,
+            },
             partial(ensemble.BaggingClassifier, PEER, 10, bootstrap=False, max_features=0.5, random_state=0),
         ),
         (
