@@ -25,9 +25,10 @@ from app.ml.contract.algorithm import Matrix
 from app.ml.models.model import Model, Predicted
 from app.ml.monitoring.reference import decode
 from app.ml.monitoring.row_counter import RowCounter, TableCounts
+from app.schemas.monitoring import MonitorOptions
 from app.store.base.database_errors import to_log
 from app.store.models.pointer import Pointer
-from app.store.monitoring.monitors import Minute, Watched
+from app.store.monitoring.monitors import Minute
 from app.store.unit_of_work import WorkFactory
 
 log = structlog.get_logger(__name__)
@@ -63,11 +64,11 @@ class _Entry(NamedTuple):
 class _Watch:
     """A monitored model on the hot path. Races between threads cost a row of the budget, no more."""
 
-    __slots__ = ("budget", "rate")
+    __slots__ = ("budget", "rate", "rows_per_second")
 
-    def __init__(self, watched: Watched) -> None:
-        self.rate = watched.options.sample_rate
-        self.budget = watched.options.rows_per_second
+    def __init__(self, options: MonitorOptions) -> None:
+        self.rate = options.sample_rate
+        self.budget = self.rows_per_second = options.rows_per_second
 
 
 class PredictionLog:
@@ -77,7 +78,6 @@ class PredictionLog:
         self._work = work
         self._writer = uuid4()
         self._watched: dict[tuple[UUID, str], _Watch] = {}
-        self._monitors: list[Watched] = []
         self._offered: deque[_Entry] = deque()
         self._minutes: dict[tuple[_Key, int], TableCounts] = {}
         self._dirty: set[tuple[_Key, int]] = set()
@@ -131,8 +131,8 @@ class PredictionLog:
     def renew(self) -> None:
         """Look at once which models are monitored."""
         with self._work.across_projects() as w:
-            self._monitors = w.monitors.watched()
-        self._watched = {(each.project, each.model): _Watch(each) for each in self._monitors}
+            monitors = w.monitors.watched()
+        self._watched = {(each.project, each.model): _Watch(each.options) for each in monitors}
 
     def count(self) -> None:
         """Read the alarms, and the drift of the newest windows, for the metrics."""
@@ -156,7 +156,7 @@ class PredictionLog:
             token = PROJECT.set(project)
             try:
                 with self._work() as w:
-                    w.monitors.add_minutes(self._writer, self._rows_of(written, set(self._monitored(project))))
+                    w.monitors.add_minutes(self._writer, self._rows_of(written))
             finally:
                 PROJECT.reset(token)
             self._dirty.difference_update(written)
@@ -180,17 +180,13 @@ class PredictionLog:
                 self._count_at = time.monotonic() + COUNT_SECONDS
                 self.count()
         else:
-            for (project, model), watch in self._watched.items():
-                options = next(e.options for e in self._monitors if (e.project, e.model) == (project, model))
-                watch.budget = options.rows_per_second
+            for watch in self._watched.values():
+                watch.budget = watch.rows_per_second
         self.flush()
 
-    def _monitored(self, project: UUID) -> Iterator[str]:
-        return (each.model for each in self._monitors if each.project == project)
-
-    def _rows_of(self, places: list[tuple[_Key, int]], monitored: set[str]) -> Iterator[tuple[str, int, Minute]]:
+    def _rows_of(self, places: list[tuple[_Key, int]]) -> Iterator[tuple[str, int, Minute]]:
         for key, minute in places:
-            if key.model in monitored:  # the model, and with it its monitor, may be gone
+            if (key.project, key.model) in self._watched:  # the model, and with it its monitor, may be gone
                 start = datetime.fromtimestamp(minute * MINUTE, UTC)
                 yield key.model, key.version, Minute(start, self._minutes[key, minute])
 
