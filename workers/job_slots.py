@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.base.errors import Cancelled, LeaseLost
-from app.base.project_context import PROJECT
+from app.base.project_context import in_project
 from app.base.tracing import trace_id
 from app.composition.wiring import Services
 from app.processes.processor_cores import Cores, count_slots
@@ -81,13 +81,9 @@ class Runner:
             ids = {"job_id": str(claim.job_id), "request_id": claim.request_id, "attempt": claim.attempt}
             if claim.traceparent is not None:
                 ids["trace_id"] = trace_id(claim.traceparent)
-            project = PROJECT.set(claim.project_id)
-            try:
-                with structlog.contextvars.bound_contextvars(**ids):
-                    self._attempt(Attempt(self._services, claim, trainer, self._cores))
-                    self._announce_held_back(claim)
-            finally:
-                PROJECT.reset(project)
+            with in_project(claim.project_id), structlog.contextvars.bound_contextvars(**ids):
+                self._attempt(Attempt(self._services, claim, trainer, self._cores))
+                self._announce_held_back(claim)
         return True
 
     def _announce_held_back(self, claim: Claim) -> None:

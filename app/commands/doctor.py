@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from uuid import UUID
 
 from sqlalchemy import Connection, Engine, text
 
 from app.base.errors import StartFailed, ValiantError
-from app.base.project_context import PROJECT
+from app.base.project_context import in_project
 from app.base.settings import Settings
 from app.commands.machine_checks import Result, check_machine
 from app.commands.maintained_database import connected_engine, maintenance, running_servers
@@ -146,17 +147,15 @@ def _check_queue(connection: Connection) -> Result:
     return Result("workers", f"{alive} are alive, {waiting} jobs wait", remedy)
 
 
-def _check_models(work: WorkFactory, versions: list[tuple[object, Pointer]]) -> Result:
+def _check_models(work: WorkFactory, versions: list[tuple[UUID, Pointer]]) -> Result:
     """Each as a process that serves it for the first time: bytes, digest and golden rows."""
     faults = []
     for project, pointer in versions:
-        before = PROJECT.set(project)  # type: ignore[arg-type]  # a UUID
         try:
-            opened(work, pointer, stored(work, pointer))
+            with in_project(project):
+                opened(work, pointer, stored(work, pointer))
         except ValiantError as error:
             faults.append(f"{pointer.model}/{pointer.version}: {error.detail or error.title}")
-        finally:
-            PROJECT.reset(before)
     if faults:
         return Result("models", f"{'; '.join(faults)}.", "Restore a backup, or train them again.")
     return Result("models", f"{len(versions)} predict their golden rows alike")

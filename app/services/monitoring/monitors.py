@@ -9,7 +9,7 @@ import numpy as np
 import structlog
 
 from app.base.monitoring_errors import NoReference
-from app.base.project_context import PROJECT
+from app.base.project_context import in_project
 from app.ml.monitoring.reference import Reference, decode
 from app.ml.monitoring.row_counter import TableCounts
 from app.ml.monitoring.window_tests import Sensitivity, run_tests
@@ -89,14 +89,11 @@ class Monitors:
         with self._work.across_projects() as w:
             watched = w.monitors.watched()
         for each in watched:
-            token = PROJECT.set(each.project)
             try:
-                with self._work() as w:
+                with in_project(each.project), self._work() as w:
                     self._sweep(w, each, now or time_of(w.session))
             except Exception as error:  # noqa: BLE001  others are not to wait for this one
                 log.warning("monitor_not_swept", model=each.model, **to_log(error))
-            finally:
-                PROJECT.reset(token)
 
     def _sweep(self, w: Work, watched: Watched, now: datetime) -> None:
         state = w.monitors.lock_state(watched.model)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import structlog
 
-from app.base.project_context import PROJECT
+from app.base.project_context import PROJECT, in_project
 from app.ml.contract.algorithm import Matrix
 from app.ml.models.model import Model, Predicted
 from app.ml.monitoring.reference import decode
@@ -153,12 +153,8 @@ class PredictionLog:
         done = int(time.time()) // MINUTE
         for project, keys in groupby(sorted(self._dirty), key=lambda each: each[0].project):
             written = list(keys)
-            token = PROJECT.set(project)
-            try:
-                with self._work() as w:
-                    w.monitors.add_minutes(self._writer, self._rows_of(written))
-            finally:
-                PROJECT.reset(token)
+            with in_project(project), self._work() as w:
+                w.monitors.add_minutes(self._writer, self._rows_of(written))
             self._dirty.difference_update(written)
         for place in [place for place in self._minutes if place[1] < done and place not in self._dirty]:
             del self._minutes[place]
@@ -213,12 +209,8 @@ class PredictionLog:
         if counter_key not in self._counters:
             if len(self._counters) >= MAX_COUNTERS:
                 self._counters.clear()
-            token = PROJECT.set(entry.key.project)
-            try:
-                with self._work() as w:
-                    reference = decode(w.version_references.find(entry.key.model, entry.key.version))
-            finally:
-                PROJECT.reset(token)
+            with in_project(entry.key.project), self._work() as w:
+                reference = decode(w.version_references.find(entry.key.model, entry.key.version))
             self._counters[counter_key] = None if reference is None else RowCounter(reference, entry.served)
         return self._counters[counter_key]
 

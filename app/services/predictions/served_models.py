@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from uuid import UUID
 
-from app.base.project_context import PROJECT
+from app.base.project_context import PROJECT, in_project
 from app.ml.contract.model_reference import VersionRef
 from app.services.predictions.predictions import Predictions
 from app.store.models.pointer import CHAMPION
@@ -24,12 +24,8 @@ class ServedModels:
         with self._work() as w:
             projects = w.projects.ids()
         for project in projects:
-            token = PROJECT.set(project)
-            try:
-                with self._work() as w:
-                    references = w.aliases.latest(MAX_ALIASES)
-            finally:
-                PROJECT.reset(token)
+            with in_project(project), self._work() as w:
+                references = w.aliases.latest(MAX_ALIASES)
             yield from (partial(self._load, project, reference) for reference in references)
 
     def _load(self, project: UUID, reference: VersionRef) -> None:
