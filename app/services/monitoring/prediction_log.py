@@ -88,7 +88,7 @@ class PredictionLog:
         self.open_alarms: int | None = None
         """Alarms of all projects that are neither closed nor muted; None before it is known."""
         self.drift: dict[tuple[str, str], float] = {}
-        """Largest indices of columns in the newest windows, by model and column."""
+        """Largest indices of columns in the newest windows, by model and column; of all projects with such a model."""
         self.logged = 0
         """Rows that were counted."""
         self.dropped = 0
@@ -138,12 +138,11 @@ class PredictionLog:
         """Read the alarms, and the drift of the newest windows, for the metrics."""
         with self._work.across_projects() as w:
             self.open_alarms, windows = w.alarms.count_open(), w.monitors.newest_windows(MAX_MODELS)
-        indices = {
-            (model, test.column): test.psi
-            for model, window in windows.items()
-            for test in window.tests
-            if test.aspect in {"values", "prediction"}
-        }
+        indices: dict[tuple[str, str], float] = {}
+        for model, window in windows:
+            for test in window.tests:
+                if test.aspect in {"values", "prediction"}:
+                    indices[model, test.column] = max(test.psi, indices.get((model, test.column), test.psi))
         worst = sorted(indices, key=lambda each: -indices[each])[:MAX_DRIFTS]
         self.drift = {each: indices[each] for each in worst}
 
@@ -191,17 +190,21 @@ class PredictionLog:
         by_place: dict[tuple[_Key, int], list[_Entry]] = {}
         for entry in entries:
             by_place.setdefault((entry.key, entry.minute), []).append(entry)
-        for place, batch in by_place.items():
-            counter = self._counter(batch[0])
-            rows = sum(len(entry.table) for entry in batch)
-            if counter is None or (place not in self._minutes and len(self._minutes) >= MAX_MINUTES):
-                self.dropped += rows
-                continue
-            counts = counter.count(_raw_of(batch), _joined([entry.predicted for entry in batch]))
-            before = self._minutes.get(place)
-            self._minutes[place] = counts if before is None else before.plus(counts)
-            self._dirty.add(place)
-            self.logged += rows
+        uncounted = sum(len(entry.table) for entry in entries)
+        try:
+            for place, batch in by_place.items():
+                counter = self._counter(batch[0])
+                if counter is None or (place not in self._minutes and len(self._minutes) >= MAX_MINUTES):
+                    continue
+                counts = counter.count(_raw_of(batch), _joined([entry.predicted for entry in batch]))
+                before = self._minutes.get(place)
+                self._minutes[place] = counts if before is None else before.plus(counts)
+                self._dirty.add(place)
+                rows = sum(len(entry.table) for entry in batch)
+                self.logged += rows
+                uncounted -= rows
+        finally:
+            self.dropped += uncounted
 
     def _counter(self, entry: _Entry) -> RowCounter | None:
         """None for a version without a reference."""

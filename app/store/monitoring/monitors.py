@@ -1,6 +1,6 @@
 """Monitors of models, what they have logged by minutes, and the windows that were tested."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -139,12 +139,12 @@ class MonitorRepository:
         items = [_window(each) for each in rows_read[:limit]]
         return MonitorWindowPage(items=items, next_cursor=str(skipped + limit) if len(rows_read) > limit else None)
 
-    def newest_windows(self, limit: int) -> Mapping[str, MonitorWindow]:
-        """The newest window of each model, of so many windows."""
+    def newest_windows(self, limit: int) -> list[tuple[str, MonitorWindow]]:
+        """The newest window of each model of each project, with the model's name; so many at most."""
         row = MonitorWindowRow
         first = select(row).ext(distinct_on(row.project_id, row.model))
         newest = first.order_by(row.project_id, row.model, row.start.desc()).limit(limit)
-        return {each.model: _window(each) for each in self.session.scalars(newest)}
+        return [(each.model, _window(each)) for each in self.session.scalars(newest)]
 
     def delete_old(self, model: str, days: int) -> None:
         """Delete minutes and windows that began earlier."""

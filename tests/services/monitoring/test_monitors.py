@@ -152,6 +152,21 @@ def test_rows_beyond_the_budget_are_dropped_and_counted(services, monitored, tra
     assert (log.logged, log.dropped) == (50, 350)
 
 
+def test_rows_that_cannot_be_counted_are_dropped_and_counted(services, monitored, trained):
+    name, _ = monitored
+    model = decode_model(trained().blob)
+    whole = pa.table(
+        {column.name: pa.nulls(7, pa.string() if column.levels else pa.float64()) for column in model.inputs}
+    )
+    log = PredictionLog(services.work)
+    log.renew()
+    for table in (whole, pa.table({"nobody": [1.0] * 7})):
+        log.offer(Pointer(name, 1, "sha256:other", 1), model, table, model.predict(whole))
+    with pytest.raises(KeyError):
+        log.flush()
+    assert (log.logged, log.dropped) == (0, 14)
+
+
 def test_windows_close_after_an_hour_or_enough_rows_but_after_a_day_at_most():
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
