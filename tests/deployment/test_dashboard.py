@@ -32,6 +32,7 @@ def exposed(client, services, certificate):
     census = client.app.services.census
     while census.queue is None or census.workers is None:  # a scrape waits for the database no longer than a second
         client.get("/metrics")
+    client.app.services.prediction_log.count()  # its thread does so within seconds
     families = [*client.app.state.metrics.registry.collect(), *client.app.services.registry.collect()]
     families += Measured(Runner(services, trainers, Cores.of_machine())).collect()
     families += Machine(
